@@ -1,0 +1,274 @@
+#include "sys/at.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int dbt_fd_path(int fd, char **ret)
+{
+	char proc[64], text[PATH_MAX + 16];
+	ssize_t len;
+	char *path;
+
+	(void)snprintf(proc, sizeof(proc), "/proc/self/fd/%d", fd);
+	len = readlink(proc, text, sizeof(text) - 1);
+	if (len < 0)
+		return -errno;
+	text[len] = '\0';
+	if (text[0] != '/')
+		return -EINVAL;
+	path = strdup(text);
+	if (!path)
+		return -ENOMEM;
+	*ret = path;
+	return 0;
+}
+
+static int open_dir(const struct dbt_ctx *ctx, int base, const char *path, bool strict)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+	struct open_how how = { .flags = (unsigned)flags,
+		                .resolve =
+		                        strict ? RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS : 0 };
+
+	return strict ? ctx->sys->openat2(base, path, &how)
+	              : ctx->sys->openat(base, path, flags, 0);
+}
+
+/* Kernels without openat2: one component after the other, none of them a link. path is absolute. */
+static int open_dir_stepwise(const struct dbt_ctx *ctx, const char *path)
+{
+	dbt_autofree char *copy = strdup(path);
+	char *save = NULL, *part;
+	int fd, next;
+
+	if (!copy)
+		return -ENOMEM;
+	fd = ctx->sys->openat(AT_FDCWD, "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	for (part = strtok_r(copy, "/", &save); part && fd >= 0;
+	     part = strtok_r(NULL, "/", &save)) {
+		next = ctx->sys->openat(fd, part, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW,
+		                        0);
+		(void)close(fd);
+		fd = next;
+	}
+	return fd;
+}
+
+/* Splits "a/b/c" into "a/b" and "c"; both are allocated. A path that ends in a slash, "." or ".."
+ * has no name of its own: *ret_name is then NULL and *ret_dir the whole path. */
+static int split(const char *path, char **ret_dir, char **ret_name)
+{
+	const char *slash = strrchr(path, '/');
+	const char *last = slash ? slash + 1 : path;
+	char *dir, *name = NULL;
+
+	if (*last == '\0' || strcmp(last, ".") == 0 || strcmp(last, "..") == 0) {
+		dir = strdup(path);
+	} else {
+		dir = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path))
+		            : strdup(".");
+		name = strdup(last);
+		if (!name) {
+			free(dir);
+			return -ENOMEM;
+		}
+	}
+	if (!dir) {
+		free(name);
+		return -ENOMEM;
+	}
+	*ret_dir = dir;
+	*ret_name = name;
+	return 0;
+}
+
+static int join(const char *dir, const char *name, char **ret)
+{
+	return asprintf(ret, "%s/%s", strcmp(dir, "/") == 0 ? "" : dir, name) < 0 ? -ENOMEM : 0;
+}
+
+static int resolve(const struct dbt_ctx *ctx, const char *path, bool strict, struct dbt_at *ret,
+                   struct dbt_err *err)
+{
+	dbt_autofree char *dir = NULL, *name = NULL, *canonical = NULL;
+	struct dbt_at at = { .dirfd = -1 };
+	int fd, r;
+
+	if (*path == '\0')
+		return dbt_err_set(err, DBT_ERR_USAGE, -ENOENT, "an empty name is no file");
+	r = split(path, &dir, &name);
+	if (r < 0)
+		return dbt_err_sys(err, r, "cannot resolve '%s'", path);
+	fd = open_dir(ctx, AT_FDCWD, dir, strict);
+	if (fd == -ENOSYS && strict)
+		fd = open_dir_stepwise(ctx, dir);
+	if (fd < 0)
+		return dbt_err_sys(err, fd, "cannot open the directory of '%s'", path);
+	r = dbt_fd_path(fd, &canonical);
+	if (r < 0) {
+		(void)close(fd);
+		return dbt_err_sys(err, r, "cannot resolve '%s'", path);
+	}
+	if (!name) { /* the directory itself, as a name in its parent */
+		(void)close(fd);
+		if (strcmp(canonical, "/") == 0)
+			return dbt_err_set(err, DBT_ERR_USAGE, -EISDIR,
+			                   "'/' is not something to work on");
+		return resolve(ctx, canonical, strict, ret, err);
+	}
+	at.dirfd = fd;
+	at.name = name;
+	name = NULL;
+	r = join(canonical, at.name, &at.shown);
+	if (r < 0) {
+		at.shown = NULL;
+		dbt_at_release(&at);
+		return dbt_err_sys(err, r, "cannot resolve '%s'", path);
+	}
+	*ret = at;
+	return 0;
+}
+
+int dbt_at_resolve(const struct dbt_ctx *ctx, const char *path, struct dbt_at *ret,
+                   struct dbt_err *err)
+{
+	return resolve(ctx, path, false, ret, err);
+}
+
+int dbt_at_resolve_strict(const struct dbt_ctx *ctx, const char *path, struct dbt_at *ret,
+                          struct dbt_err *err)
+{
+	return resolve(ctx, path, true, ret, err);
+}
+
+int dbt_at_sibling(const struct dbt_at *at, const char *name, struct dbt_at *ret)
+{
+	size_t dir_len = strlen(at->shown) - strlen(at->name);
+	struct dbt_at sib = { .dirfd = fcntl(at->dirfd, F_DUPFD_CLOEXEC, 3) };
+
+	if (sib.dirfd < 0)
+		return -errno;
+	sib.name = strdup(name);
+	if (asprintf(&sib.shown, "%.*s%s", (int)dir_len, at->shown, name) < 0)
+		sib.shown = NULL;
+	if (!sib.name || !sib.shown) {
+		dbt_at_release(&sib);
+		return -ENOMEM;
+	}
+	*ret = sib;
+	return 0;
+}
+
+void dbt_at_release(struct dbt_at *at)
+{
+	if (at->name && at->dirfd >= 0)
+		(void)close(at->dirfd);
+	free(at->name);
+	free(at->shown);
+	*at = (struct dbt_at){ .dirfd = -1 };
+}
+
+int dbt_at_open(const struct dbt_ctx *ctx, const struct dbt_at *at, int flags, mode_t mode)
+{
+	return ctx->sys->openat(at->dirfd, at->name, flags | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY,
+	                        mode);
+}
+
+static int64_t ns_of(struct statx_timestamp t)
+{
+	return t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int ident(const struct dbt_ctx *ctx, int dirfd, const char *name, int flags,
+                 struct dbt_ident *ret)
+{
+	struct statx stx = { 0 };
+	int r;
+
+	r = ctx->sys->statx(dirfd, name, flags | AT_STATX_SYNC_AS_STAT,
+	                    STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID, &stx);
+	if (r < 0)
+		return r;
+	*ret = (struct dbt_ident){
+		.dev = ((uint64_t)stx.stx_dev_major << 32) | stx.stx_dev_minor,
+		.ino = stx.stx_ino,
+		.size_bytes = stx.stx_size,
+		.blocks512 = stx.stx_blocks,
+		.mtime_ns = ns_of(stx.stx_mtime),
+		.ctime_ns = ns_of(stx.stx_ctime),
+		.btime_ns = (stx.stx_mask & STATX_BTIME) ? ns_of(stx.stx_btime) : 0,
+		.atime_ns = ns_of(stx.stx_atime),
+		.mnt_id = (stx.stx_mask & STATX_MNT_ID) ? stx.stx_mnt_id : 0,
+		.mode = stx.stx_mode,
+		.uid = stx.stx_uid,
+		.gid = stx.stx_gid,
+		.nlink = stx.stx_nlink,
+		.attrs = stx.stx_attributes,
+		.mount_root = (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0,
+	};
+	return 0;
+}
+
+int dbt_at_ident(const struct dbt_ctx *ctx, const struct dbt_at *at, struct dbt_ident *ret)
+{
+	return ident(ctx, at->dirfd, at->name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, ret);
+}
+
+int dbt_ident_fd(const struct dbt_ctx *ctx, int fd, struct dbt_ident *ret)
+{
+	return ident(ctx, fd, "", AT_EMPTY_PATH, ret);
+}
+
+int dbt_ident_of(const struct dbt_ctx *ctx, int dirfd, const char *name, struct dbt_ident *ret)
+{
+	return ident(ctx, dirfd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, ret);
+}
+
+int dbt_at_readlink(const struct dbt_at *at, char **ret)
+{
+	char text[PATH_MAX + 1];
+	ssize_t len = readlinkat(at->dirfd, at->name, text, sizeof(text));
+	char *copy;
+
+	if (len < 0)
+		return -errno;
+	if ((size_t)len >= sizeof(text))
+		return -ENAMETOOLONG;
+	copy = strndup(text, (size_t)len);
+	if (!copy)
+		return -ENOMEM;
+	*ret = copy;
+	return 0;
+}
+
+int dbt_at_sync_dir(const struct dbt_ctx *ctx, const struct dbt_at *at)
+{
+	return ctx->sys->fsync(at->dirfd);
+}
+
+bool dbt_ident_same_inode(const struct dbt_ident *a, const struct dbt_ident *b, bool any_dev)
+{
+	if (a->ino != b->ino || (a->mode & S_IFMT) != (b->mode & S_IFMT))
+		return false;
+	if (!any_dev && a->dev != b->dev)
+		return false;
+	return a->btime_ns == 0 || b->btime_ns == 0 || a->btime_ns == b->btime_ns;
+}
+
+bool dbt_ident_same_content(const struct dbt_ident *a, const struct dbt_ident *b, bool with_ctime,
+                            bool any_dev)
+{
+	if (!dbt_ident_same_inode(a, b, any_dev))
+		return false;
+	if (a->size_bytes != b->size_bytes || a->mtime_ns != b->mtime_ns)
+		return false;
+	return !with_ctime || a->ctime_ns == b->ctime_ns;
+}

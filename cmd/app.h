@@ -3,28 +3,37 @@
 #ifndef DBT_CMD_APP_H
 #define DBT_CMD_APP_H
 
+#include "cmd/msg.h"
 #include "cmd/optable.h"
+#include "cmd/progress.h"
 #include "sys/ctx.h"
 #include "sys/root.h"
 
 struct app {
-	struct dbt_root root;
+	struct dbt_root root; /* the running system */
 	struct dbt_ctx ctx;
 	struct global_args args;
-	char *state_dir; /* resolved: --state-dir, DBTIER_STATE_DIR, /var/lib/dbtier or XDG; owned
-	                  */
-	char *system_state_dir; /* root's, readable by others; NULL when that is state_dir itself */
+	const struct command *cmd;
+	struct progress progress;
+	char *state_dir;        /* --state-dir, DBTIER_STATE_DIR, /var/lib/dbtier for root, or below
+	                    XDG_STATE_HOME; absolute; owned; need not exist yet */
+	char *system_state_dir; /* root's, readable by others; NULL when that is state_dir itself;
+	                           owned */
 };
 
-/* Exit statuses, design: 0 done, 1 failed, 2 usage, 3 refused, 4 finished but unhealthy, 128 +
- * signal. */
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE_ERROR = 2, EXIT_REFUSED = 3, EXIT_UNHEALTHY = 4 };
+/* Exit statuses: see the manual. An interrupted run ends with 128 + the signal. */
+enum {
+	EXIT_DONE = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE_ERROR = 2,
+	EXIT_REFUSED = 3,
+	EXIT_UNHEALTHY = 4,
+};
 
-/* msg.c: everything a person reads on stderr. Control characters are shown escaped. */
-void msg_error(const struct dbt_err *err);
-void msg_note(const struct app *app, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Prints err and returns the exit status that its kind means. */
-int msg_fail(const struct dbt_err *err);
-int msg_exit_status(const struct dbt_err *err);
+/* args are moved into app. On success the caller releases; app must not move afterwards: the
+ * context points into it. */
+int app_init(struct app *app, const struct global_args *args, const struct command *cmd,
+             struct dbt_err *err);
+void app_release(struct app *app);
 
 #endif

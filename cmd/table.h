@@ -1,7 +1,6 @@
 /* One column table per record drives everything that shows it: text and raw by libsmartcols, JSON
- * by Jansson,
- * --output and its completion, and the manual page. A cell is a JSON value; text is made from it.
- */
+ * by Jansson, --output and its completion, and the manual page. A cell is a JSON value; text is
+ * made from it. */
 #ifndef DBT_CMD_TABLE_H
 #define DBT_CMD_TABLE_H
 
@@ -10,49 +9,65 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 enum column_type {
 	COLUMN_TEXT = 0,
 	COLUMN_SIZE, /* bytes; text as 42.9G unless -b */
 	COLUMN_COUNT,
-	COLUMN_NS,   /* nanoseconds; text as a duration */
-	COLUMN_TIME, /* ns since the epoch; text as local date and time */
-	COLUMN_RATE, /* bytes a second */
+	COLUMN_NS,      /* nanoseconds; text as a duration */
+	COLUMN_SECONDS, /* a duration, integer or real; text as a duration */
+	COLUMN_TIME,    /* seconds since the epoch (table_json_time); text as local date and time */
+	COLUMN_RATE,    /* bytes a second; text as 210 MB/s unless -b */
 	COLUMN_REAL,
 	COLUMN_BOOL, /* yes or no */
-	COLUMN_LIST, /* JSON array; text joins with commas; shown in JSON and on request only */
-	COLUMN_NAME, /* a file name as bytes: adds KEY_raw in JSON (base64 when not valid UTF-8,
-	                else null) */
+	COLUMN_LIST, /* JSON array of strings, joined with commas as text; with json_only anything,
+	                as table_json_rows gives it */
+	COLUMN_NAME, /* a file name as bytes (table_json_name): in JSON the key KEY_raw follows it,
+	                base64 of the bytes when they are not valid UTF-8, else null */
 };
 
 struct column {
 	const char *key; /* JSON key: lower case, stable for ever; the header is its upper case */
 	enum column_type type;
-	const char *help;
-	bool shown;        /* in the default text table */
+	const char *help;  /* one line, lower case */
+	bool shown;        /* in the default text table; JSON has every column */
 	bool json_only;    /* never a text column: nested arrays */
-	double width_hint; /* for libsmartcols; 0: free */
-	bool right;
+	bool right;        /* numbers are right-aligned without it */
+	bool wrap;         /* prose: wrapped on a terminal that is too narrow */
+	double width_hint; /* for libsmartcols: below 1 a share of the width, else characters */
 	/* The cell of a row: a new reference, json_null() when unset. NULL: out of memory. */
 	json_t *(*get)(const void *row);
 };
 
 struct table_spec {
 	const char *key;              /* the array's key: "databases" */
-	const struct column *columns; /* ends with .key == NULL */
+	const struct column *columns; /* ends with .key == NULL; at most 64 */
 };
 
 struct global_args;
 
-/* Prints rows in the way the global options ask for. rows[i] is handed to the columns' get. */
+/* Prints rows in the way the global options ask for. rows[i] is handed to the columns' get.
+ * Write errors of out stay in its error flag: the end of the program looks. */
 int table_print(const struct table_spec *spec, const struct global_args *args,
                 const void *const *rows, size_t n_rows, FILE *out, struct dbt_err *err);
 
-/* For columns: a JSON string of bytes that may not be UTF-8 (U+FFFD for what is not), null for
- * NULL. */
-json_t *table_json_name(const char *bytes);
-json_t *table_json_text(const char *text_or_null);
-json_t *table_json_size(uint64_t value); /* integers beyond 2^63-1 are clamped */
+/* Does --output name only columns that exist? Called before a command runs. */
+int table_check_output(const struct table_spec *spec, const struct global_args *args,
+                       struct dbt_err *err);
+
+/* An array of objects with every column, for a nested array such as "children": the get of a
+ * json_only column returns it. NULL: out of memory. */
+json_t *table_json_rows(const struct table_spec *spec, const void *const *rows, size_t n_rows);
+
+/* For get functions. Each gives a new reference, NULL when out of memory. */
+json_t *
+table_json_name(const char *bytes); /* for COLUMN_NAME only: the bytes as they are, or null */
+json_t *table_json_text(const char *text_or_null); /* U+FFFD for what is not UTF-8 */
+json_t *table_json_size(uint64_t value);           /* beyond 2^63-1 clamped */
+json_t *table_json_real(double value);             /* null for what is no finite number */
+json_t *table_json_time(uint64_t wall_ns);         /* seconds since the epoch; 0 is null */
+json_t *table_json_strings(const char *const *items, size_t n); /* for COLUMN_LIST */
 
 #endif

@@ -1,0 +1,93 @@
+/* The commands, in the order in which --help lists them, and the options that all of them have. A
+ * new command is a file cmd_NAME.c that defines `const struct command cmd_NAME`, and one line in
+ * the list here. */
+#include "cmd/optable.h"
+
+#include <string.h>
+
+#define COMMANDS(X)
+
+#define DECLARE(name) extern const struct command cmd_##name;
+#define POINT(name)   &cmd_##name,
+
+COMMANDS(DECLARE)
+
+const struct command *const commands[] = { COMMANDS(POINT) NULL };
+
+enum { GROUP_FORMAT = 1, GROUP_LOUDNESS = 2 };
+
+static const char *const progress_choices[] = { "json", "none", NULL };
+
+#define AT(member) offsetof(struct global_args, member)
+
+const struct opt_spec global_opts[] = {
+	{ .name = "json",
+	  .letter = 'J',
+	  .at = AT(json),
+	  .conflicts = GROUP_FORMAT,
+	  .help = "print the table as JSON" },
+	{ .name = "output",
+	  .letter = 'o',
+	  .kind = OPT_STRING,
+	  .at = AT(output),
+	  .metavar = "COLS",
+	  .complete = COMPLETE_COLUMNS,
+	  .help = "columns to print; +COLS adds to the usual ones" },
+	{ .name = "raw",
+	  .letter = 'r',
+	  .at = AT(raw),
+	  .conflicts = GROUP_FORMAT,
+	  .help = "print the table without alignment" },
+	{ .name = "noheadings",
+	  .letter = 'n',
+	  .at = AT(noheadings),
+	  .help = "print the table without headings" },
+	{ .name = "bytes",
+	  .letter = 'b',
+	  .at = AT(bytes),
+	  .help = "print sizes in bytes, rates in bytes a second" },
+	{ .name = "quiet",
+	  .letter = 'q',
+	  .at = AT(quiet),
+	  .conflicts = GROUP_LOUDNESS,
+	  .help = "print errors only, no remarks" },
+	{ .name = "verbose",
+	  .letter = 'v',
+	  .kind = OPT_COUNT,
+	  .at = AT(verbose),
+	  .conflicts = GROUP_LOUDNESS,
+	  .help = "tell more about what is done and why" },
+	{ .name = "progress",
+	  .kind = OPT_CHOICE,
+	  .at = AT(progress),
+	  .metavar = "json|none",
+	  .choices = progress_choices,
+	  .complete = COMPLETE_CHOICES,
+	  .help = "report progress as JSON on stderr, or not at all" },
+	{ .name = "no-color",
+	  .at = AT(no_color),
+	  .help = "print without colors, as with NO_COLOR" },
+	{ .name = "state-dir",
+	  .kind = OPT_STRING,
+	  .at = AT(state_dir),
+	  .metavar = "DIR",
+	  .complete = COMPLETE_DIR,
+	  .help = "directory of the ledger" },
+	{ .name = "help", .letter = 'h', .at = AT(help), .help = "print this help" },
+	{ .name = "version", .letter = 'V', .at = AT(version), .help = "print the version" },
+	{ .name = "describe",
+	  .kind = OPT_STRING,
+	  .at = AT(describe),
+	  .metavar = "WHAT",
+	  .hidden = true,
+	  .help = "print a completion or fill the template of the manual" },
+	{ 0 },
+};
+
+const struct command *command_find(const char *name)
+{
+	for (size_t i = 0; commands[i]; i++)
+		if (strcmp(commands[i]->name, name) == 0)
+			return commands[i];
+	return NULL;
+}

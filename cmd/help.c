@@ -1,0 +1,58 @@
+#include "cmd/help.h"
+
+#include "cmd/table.h"
+
+#include <string.h>
+
+enum { HELP_WIDTH = 79 };
+
+static bool is_listed(const struct command *cmd)
+{
+	return strncmp(cmd->name, "__", 2) != 0;
+}
+
+void help_program(FILE *out)
+{
+	(void)fputs("Usage: dbtier COMMAND [OPTION...] [ARG...]\n"
+	            "Move hot reference databases to fast storage, safely and reversibly.\n\n",
+	            out);
+	for (size_t i = 0; commands[i]; i++)
+		if (is_listed(commands[i]))
+			(void)fprintf(out, "  %-10s  %s\n", commands[i]->name,
+			              commands[i]->summary);
+	(void)fputc('\n', out);
+	opt_print_help(global_opts, out);
+}
+
+/* "Columns: name, format, path ..." in lines that fit. */
+static void print_columns(const struct table_spec *table, FILE *out)
+{
+	size_t at = (size_t)fprintf(out, "\nColumns:");
+
+	for (const struct column *c = table->columns; c->key; c++) {
+		size_t len = strlen(c->key) + 1 + (c[1].key != NULL);
+
+		if (at + len > HELP_WIDTH)
+			at = (size_t)fprintf(out, "\n        ") - 1;
+		(void)fprintf(out, " %s%s", c->key, c[1].key ? "," : "\n");
+		at += len;
+	}
+}
+
+void help_command(const struct command *cmd, FILE *out)
+{
+	(void)fprintf(out, "Usage: dbtier %s [OPTION...]%s%s\n%c%s.\n", cmd->name,
+	              cmd->operands ? " " : "", cmd->operands ? cmd->operands : "",
+	              cmd->summary[0] >= 'a' && cmd->summary[0] <= 'z' ? cmd->summary[0] - 32
+	                                                               : cmd->summary[0],
+	              cmd->summary + 1);
+	if (cmd->help)
+		(void)fprintf(out, "\n%s\n", cmd->help);
+	if (cmd->opts) {
+		(void)fputc('\n', out);
+		opt_print_help(cmd->opts, out);
+	}
+	if (cmd->table)
+		print_columns(cmd->table, out);
+	(void)fputs("\nOptions of every command: see 'dbtier --help'. More: man dbtier.\n", out);
+}

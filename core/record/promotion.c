@@ -1,0 +1,138 @@
+#include "record/promotion.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const state_names[] = {
+	[DBT_STATE_PLANNED] = "planned",
+	[DBT_STATE_COPYING] = "copying",
+	[DBT_STATE_VERIFIED] = "verified",
+	[DBT_STATE_SWAPPING] = "swapping",
+	[DBT_STATE_PROMOTED] = "promoted",
+	[DBT_STATE_RECLAIMING] = "reclaiming",
+	[DBT_STATE_ROLLING_BACK] = "rolling-back",
+	[DBT_STATE_ROLLED_BACK] = "rolled-back",
+	[DBT_STATE_FAILED] = "failed",
+};
+
+const char *dbt_state_name(enum dbt_state state)
+{
+	return state_names[state];
+}
+
+int dbt_state_parse(const char *name, enum dbt_state *ret)
+{
+	for (size_t i = 0; i < sizeof(state_names) / sizeof(state_names[0]); i++)
+		if (strcmp(name, state_names[i]) == 0) {
+			*ret = (enum dbt_state)i;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+bool dbt_state_is_active(enum dbt_state state)
+{
+	return state != DBT_STATE_ROLLED_BACK && state != DBT_STATE_FAILED;
+}
+
+uint64_t dbt_promotion_size(const struct dbt_promotion *p)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < p->n_members; i++)
+		sum += p->members[i].source.size_bytes;
+	return sum;
+}
+
+bool dbt_promotion_is_reclaimed(const struct dbt_promotion *p)
+{
+	for (size_t i = 0; i < p->n_members; i++)
+		if (!p->members[i].reclaimed)
+			return false;
+	return true;
+}
+
+bool dbt_promotion_waits(const struct dbt_promotion *p)
+{
+	for (size_t i = 0; i < p->n_members; i++)
+		if (p->members[i].copy_left)
+			return true;
+	return false;
+}
+
+/* Replaces a pointer that was copied with its struct by a copy of the string. */
+static bool own(char **s)
+{
+	if (!*s)
+		return true;
+	*s = strdup(*s);
+	return *s != NULL;
+}
+
+static bool own_member(struct dbt_pmember *m)
+{
+	bool ok = own(&m->path);
+
+	ok = own(&m->kept) && ok;
+	ok = own(&m->copy) && ok;
+	ok = own(&m->part) && ok;
+	return own(&m->back) && ok;
+}
+
+int dbt_promotion_clone(const struct dbt_promotion *p, struct dbt_promotion *ret)
+{
+	struct dbt_promotion c = *p;
+	bool ok = own(&c.name);
+
+	ok = own(&c.format) && ok;
+	ok = own(&c.path) && ok;
+	ok = own(&c.target) && ok;
+	ok = own(&c.target_uuid) && ok;
+	ok = own(&c.target_mount) && ok;
+	ok = own(&c.made_dir) && ok;
+	ok = own(&c.error) && ok;
+	c.members = calloc(p->n_members ? p->n_members : 1, sizeof(*c.members));
+	c.n_members = c.members ? p->n_members : 0;
+	ok = ok && c.members;
+	for (size_t i = 0; i < c.n_members; i++) {
+		c.members[i] = p->members[i];
+		ok = own_member(&c.members[i]) && ok;
+	}
+	if (!ok) {
+		dbt_promotion_release(&c);
+		*ret = (struct dbt_promotion){ 0 };
+		return -ENOMEM;
+	}
+	*ret = c;
+	return 0;
+}
+
+void dbt_promotion_release(struct dbt_promotion *p)
+{
+	for (size_t i = 0; i < p->n_members; i++) {
+		free(p->members[i].path);
+		free(p->members[i].kept);
+		free(p->members[i].copy);
+		free(p->members[i].part);
+		free(p->members[i].back);
+	}
+	free(p->members);
+	free(p->name);
+	free(p->format);
+	free(p->path);
+	free(p->target);
+	free(p->target_uuid);
+	free(p->target_mount);
+	free(p->made_dir);
+	free(p->error);
+	*p = (struct dbt_promotion){ 0 };
+}
+
+void dbt_promotions_release(struct dbt_promotions *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		dbt_promotion_release(&list->items[i]);
+	free(list->items);
+	*list = (struct dbt_promotions){ 0 };
+}

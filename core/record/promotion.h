@@ -1,0 +1,103 @@
+/* A promotion as the ledger records it: what was moved, what each file was before, where its copy is, how far
+ * things are. The one shape that record, flow and cmd share. */
+#ifndef DBT_RECORD_PROMOTION_H
+#define DBT_RECORD_PROMOTION_H
+
+#include "sys/at.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* planned -> copying -> verified -> swapping -> promoted -> (reclaiming -> promoted)
+ *                                                        -> rolling-back -> rolled-back
+ * failed: everything undone. What is true in each state: flow/promote.c. */
+enum dbt_state {
+	DBT_STATE_PLANNED = 0,
+	DBT_STATE_COPYING,
+	DBT_STATE_VERIFIED,
+	DBT_STATE_SWAPPING,
+	DBT_STATE_PROMOTED,
+	DBT_STATE_RECLAIMING,
+	DBT_STATE_ROLLING_BACK,
+	DBT_STATE_ROLLED_BACK,
+	DBT_STATE_FAILED,
+};
+
+const char *dbt_state_name(enum dbt_state state); /* "rolled-back"; static */
+int dbt_state_parse(const char *name, enum dbt_state *ret);
+
+/* Is there anything of it on disk that a later run may have to touch? */
+bool dbt_state_is_active(enum dbt_state state); /* neither rolled back nor failed */
+
+/* How a rollback was asked for; recorded before it starts, so that recover ends it in the same way. */
+enum dbt_rollback_mode {
+	DBT_ROLLBACK_PLAIN = 0,
+	DBT_ROLLBACK_KEEP_CHANGES, /* the copy was changed: copy it back */
+	DBT_ROLLBACK_DISCARD_CHANGES,
+};
+
+struct dbt_pmember {
+	char *path; /* absolute, without links in its directory part */
+	char *kept; /* name of the original beside it: ".psc.dmnd.dbtier-original" */
+	char *copy; /* absolute path of the copy */
+	char *part; /* name of the copy while it is made, in the copy's directory */
+	char *back; /* name, beside path, of the file that a rollback copies back; NULL: none */
+	struct dbt_ident source;   /* the original before the promotion */
+	struct dbt_ident copied;   /* the copy when it was finished; ino 0: not made yet */
+	struct dbt_ident returned; /* the file that a rollback copied back; ino 0: none */
+	char xxh128[33];           /* hex; "" before the proof */
+	bool from_device;          /* the proof read the device */
+	bool taken_over;           /* the copy stood there before: never delete it */
+	bool reclaimed;            /* the original is deleted */
+	bool copy_left;            /* rolled back, but the copy still waits for its removal */
+};
+
+/* Who works on it at the moment; pid 0: nobody. */
+struct dbt_owner {
+	int64_t pid;
+	uint64_t start_ticks; /* field 22 of /proc/PID/stat */
+	char boot_id[40];
+};
+
+struct dbt_promotion {
+	int64_t id;          /* 0: not recorded yet */
+	int64_t run;         /* the promote command that made it; all of one command share it */
+	char *name;          /* of the database or file */
+	char *format;        /* id of the catalogue, or "file" */
+	char *path;          /* what status shows: the file, or the set's path */
+	char *target;        /* directory that was given with --to, without links */
+	char *target_uuid;   /* of its filesystem; NULL unknown */
+	char *target_mount;  /* its mount point then */
+	uint64_t target_ino; /* of the directory, to tell it from an empty mount point */
+	char *made_dir; /* absolute path of the directory made for a set; NULL: none was made */
+	char token[17]; /* random hex in every temporary name of this promotion */
+	bool is_set;
+	bool reclaim;   /* asked to delete the originals once promoted */
+	bool keep_copy; /* rollback --keep-copy */
+	bool by_link;   /* the filesystem has no exchange: swapped by hard link and rename */
+	enum dbt_rollback_mode rollback_mode;
+	enum dbt_state state;
+	struct dbt_owner owner;
+	uint64_t created_ns, promoted_ns, ended_ns; /* wall; 0: not yet */
+	uint64_t elapsed_ns;                        /* of the promote command's work on it */
+	char *error;                                /* the sentence of the last failure; NULL */
+	struct dbt_pmember *members;                /* at least one */
+	size_t n_members;
+};
+
+uint64_t dbt_promotion_size(const struct dbt_promotion *p);     /* bytes, all members */
+bool dbt_promotion_is_reclaimed(const struct dbt_promotion *p); /* no original is left */
+bool dbt_promotion_waits(const struct dbt_promotion *p);        /* some copy waits for removal */
+
+/* Deep copy into an empty struct; 0 or -ENOMEM (ret is then empty). */
+int dbt_promotion_clone(const struct dbt_promotion *p, struct dbt_promotion *ret);
+void dbt_promotion_release(struct dbt_promotion *p);
+
+struct dbt_promotions {
+	struct dbt_promotion *items;
+	size_t n, cap;
+};
+void dbt_promotions_release(struct dbt_promotions *list);
+
+#endif

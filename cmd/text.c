@@ -105,8 +105,12 @@ int text_add_base64(struct dbt_buf *buf, const void *data, size_t len)
 			group |= s[i + 2];
 		out[0] = digits[group >> 18];
 		out[1] = digits[group >> 12 & 63];
-		out[2] = i + 1 < len ? digits[group >> 6 & 63] : '=';
-		out[3] = i + 2 < len ? digits[group & 63] : '=';
+		out[2] = digits[group >> 6 & 63];
+		out[3] = digits[group & 63];
+		if (i + 1 >= len)
+			out[2] = '=';
+		if (i + 2 >= len)
+			out[3] = '=';
 		r = dbt_buf_add(buf, out, sizeof(out));
 	}
 	return r;

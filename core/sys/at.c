@@ -11,6 +11,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* /proc appends " (deleted)" to the path of what has no name any more; a name may also really end
+ * so. */
+static bool is_deleted(int fd, const char *path)
+{
+	static const char mark[] = " (deleted)";
+	size_t len = strlen(path);
+	struct stat of_fd, of_path;
+
+	if (len < sizeof(mark) || strcmp(path + len - (sizeof(mark) - 1), mark) != 0)
+		return false;
+	return fstat(fd, &of_fd) < 0 || lstat(path, &of_path) < 0 ||
+	       of_fd.st_dev != of_path.st_dev || of_fd.st_ino != of_path.st_ino;
+}
+
 int dbt_fd_path(int fd, char **ret)
 {
 	char proc[64], text[PATH_MAX + 16];
@@ -24,6 +38,8 @@ int dbt_fd_path(int fd, char **ret)
 	text[len] = '\0';
 	if (text[0] != '/')
 		return -EINVAL;
+	if (is_deleted(fd, text))
+		return -ENOENT;
 	path = strdup(text);
 	if (!path)
 		return -ENOMEM;
@@ -42,7 +58,21 @@ static int open_dir(const struct dbt_ctx *ctx, int base, const char *path, bool 
 	              : ctx->sys->openat(base, path, flags, 0);
 }
 
-/* Kernels without openat2: one component after the other, none of them a link. path is absolute. */
+/* One component; a link is -ELOOP, as openat2 says it (O_DIRECTORY makes the kernel say -ENOTDIR).
+ */
+static int open_component(const struct dbt_ctx *ctx, int dirfd, const char *name)
+{
+	struct statx stx;
+	int fd = ctx->sys->openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW, 0);
+
+	if (fd == -ENOTDIR &&
+	    ctx->sys->statx(dirfd, name, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &stx) == 0 &&
+	    S_ISLNK(stx.stx_mode))
+		return -ELOOP;
+	return fd;
+}
+
+/* Kernels without openat2: one component after the other, none of them a link. */
 static int open_dir_stepwise(const struct dbt_ctx *ctx, const char *path)
 {
 	dbt_autofree char *copy = strdup(path);
@@ -51,11 +81,11 @@ static int open_dir_stepwise(const struct dbt_ctx *ctx, const char *path)
 
 	if (!copy)
 		return -ENOMEM;
-	fd = ctx->sys->openat(AT_FDCWD, "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	fd = ctx->sys->openat(AT_FDCWD, *path == '/' ? "/" : ".",
+	                      O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 	for (part = strtok_r(copy, "/", &save); part && fd >= 0;
 	     part = strtok_r(NULL, "/", &save)) {
-		next = ctx->sys->openat(fd, part, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW,
-		                        0);
+		next = open_component(ctx, fd, part);
 		(void)close(fd);
 		fd = next;
 	}
@@ -113,7 +143,7 @@ static int resolve(const struct dbt_ctx *ctx, const char *path, bool strict, str
 	if (fd < 0)
 		return dbt_err_sys(err, fd, "cannot open the directory of '%s'", path);
 	r = dbt_fd_path(fd, &canonical);
-	if (r < 0) {
+	if (!canonical) {
 		(void)close(fd);
 		return dbt_err_sys(err, r, "cannot resolve '%s'", path);
 	}
@@ -182,9 +212,15 @@ int dbt_at_open(const struct dbt_ctx *ctx, const struct dbt_at *at, int flags, m
 	                        mode);
 }
 
+/* Times that 64 bits of nanoseconds cannot hold (after 2262) end at the limit. */
 static int64_t ns_of(struct statx_timestamp t)
 {
-	return t.tv_sec * 1000000000 + t.tv_nsec;
+	int64_t ns;
+
+	if (__builtin_mul_overflow(t.tv_sec, INT64_C(1000000000), &ns) ||
+	    __builtin_add_overflow(ns, (int64_t)t.tv_nsec, &ns))
+		return t.tv_sec < 0 ? INT64_MIN : INT64_MAX;
+	return ns;
 }
 
 static int ident(const struct dbt_ctx *ctx, int dirfd, const char *name, int flags,

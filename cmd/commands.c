@@ -76,11 +76,9 @@ const struct opt_spec global_opts[] = {
 	{ .name = "help", .letter = 'h', .at = AT(help), .help = "print this help" },
 	{ .name = "version", .letter = 'V', .at = AT(version), .help = "print the version" },
 	{ .name = "describe",
-	  .kind = OPT_STRING,
 	  .at = AT(describe),
-	  .metavar = "WHAT",
 	  .hidden = true,
-	  .help = "print a completion or fill the template of the manual" },
+	  .help = "fill a template of the manual or the completion" },
 	{ 0 },
 };
 

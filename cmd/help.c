@@ -1,15 +1,11 @@
 #include "cmd/help.h"
 
+#include "cmd/describe.h"
 #include "cmd/table.h"
 
 #include <string.h>
 
 enum { HELP_WIDTH = 79 };
-
-static bool is_listed(const struct command *cmd)
-{
-	return strncmp(cmd->name, "__", 2) != 0;
-}
 
 void help_program(FILE *out)
 {
@@ -17,7 +13,7 @@ void help_program(FILE *out)
 	            "Move hot reference databases to fast storage, safely and reversibly.\n\n",
 	            out);
 	for (size_t i = 0; commands[i]; i++)
-		if (is_listed(commands[i]))
+		if (describe_is_listed(commands[i]))
 			(void)fprintf(out, "  %-10s  %s\n", commands[i]->name,
 			              commands[i]->summary);
 	(void)fputc('\n', out);

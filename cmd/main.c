@@ -18,6 +18,7 @@
  * core never prints and never exits; includes point down this list only. */
 #include "base/vec.h"
 #include "cmd/app.h"
+#include "cmd/describe.h"
 #include "cmd/help.h"
 #include "cmd/signals.h"
 #include "cmd/table.h"
@@ -155,10 +156,14 @@ static int run_command(struct call *call)
 
 static int run(struct call *call)
 {
+	struct dbt_err err;
+
 	if (call->globals.version) {
 		(void)printf("dbtier %s\n", DBTIER_VERSION);
 		return EXIT_DONE;
 	}
+	if (call->globals.describe)
+		return describe(stdin, stdout, &err) < 0 ? msg_fail(&err) : EXIT_DONE;
 	if (call->globals.help && call->cmd) {
 		help_command(call->cmd, stdout);
 		return EXIT_DONE;

@@ -60,11 +60,11 @@ enum operand_kind { OPERAND_NONE = 0, OPERAND_PATH, OPERAND_PLAIN_DB, OPERAND_AC
 struct global_args {
 	bool json, noheadings, raw, bytes, quiet, no_color;
 	bool help, version;
+	bool describe; /* hidden: fill the template on stdin, see describe.h */
 	unsigned verbose;
 	const char *output;   /* -o COLS */
 	const char *progress; /* "json", "none" or NULL: a line on a terminal */
 	const char *state_dir;
-	const char *describe; /* hidden: what to print about the program itself */
 };
 
 extern const struct opt_spec global_opts[];

@@ -1,0 +1,114 @@
+#include "cmd/describe.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const struct place_holder {
+	const char *name;
+	void (*print)(const struct command *cmd, FILE *out);
+	bool of_command; /* wants the name of a command behind it */
+	bool optional;   /* ... or none: then the program itself is meant */
+} place_holders[] = {
+	{ .name = "man os", .print = describe_man_os },
+	{ .name = "man synopsis", .print = describe_man_synopsis, .of_command = true },
+	{ .name = "man options",
+	  .print = describe_man_options,
+	  .of_command = true,
+	  .optional = true },
+	{ .name = "man columns", .print = describe_man_columns, .of_command = true },
+	{ .name = "bash commands", .print = describe_bash_commands },
+	{ .name = "bash options", .print = describe_bash_options },
+	{ .name = "bash values", .print = describe_bash_values },
+};
+
+enum { N_PLACE_HOLDERS = sizeof(place_holders) / sizeof(place_holders[0]), MAX_COMMANDS = 64 };
+
+/* Which commands a manual page has described: by synopsis, options, columns. */
+struct seen {
+	bool man;
+	bool by[N_PLACE_HOLDERS][MAX_COMMANDS];
+};
+
+bool describe_is_listed(const struct command *cmd)
+{
+	return strncmp(cmd->name, "__", 2) != 0;
+}
+
+static size_t command_index(const char *name)
+{
+	size_t i = 0;
+
+	while (commands[i] && strcmp(commands[i]->name, name) != 0)
+		i++;
+	return i;
+}
+
+/* text: between the @. Fills in nothing for a place holder that is not ours. */
+static int fill(const char *text, struct seen *seen, FILE *out, struct dbt_err *err)
+{
+	for (size_t i = 0; i < N_PLACE_HOLDERS; i++) {
+		const struct place_holder *holder = &place_holders[i];
+		size_t len = strlen(holder->name), at;
+
+		if (strncmp(text, holder->name, len) != 0 || (text[len] && text[len] != ' '))
+			continue;
+		if (!text[len]) {
+			if (holder->of_command && !holder->optional)
+				break;
+			holder->print(NULL, out);
+			return 0;
+		}
+		at = command_index(text + len + 1);
+		if (!holder->of_command || !commands[at] || at >= MAX_COMMANDS)
+			break;
+		seen->man = true;
+		seen->by[i][at] = true;
+		holder->print(commands[at], out);
+		return 0;
+	}
+	return dbt_err_set(err, DBT_ERR_USAGE, -EINVAL, "the template has an unknown line '@%s@'",
+	                   text);
+}
+
+/* A new command without its part in the manual page is found here, when the page is built. */
+static int check_complete(const struct seen *seen, struct dbt_err *err)
+{
+	for (size_t i = 0; seen->man && i < N_PLACE_HOLDERS; i++)
+		for (size_t c = 0; place_holders[i].of_command && commands[c]; c++) {
+			if (!describe_is_listed(commands[c]) || seen->by[i][c])
+				continue;
+			if ((place_holders[i].print == describe_man_options &&
+			     !commands[c]->opts) ||
+			    (place_holders[i].print == describe_man_columns && !commands[c]->table))
+				continue;
+			return dbt_err_set(err, DBT_ERR_USAGE, -EINVAL,
+			                   "the template has no line '@%s %s@'",
+			                   place_holders[i].name, commands[c]->name);
+		}
+	return 0;
+}
+
+int describe(FILE *template, FILE *out, struct dbt_err *err)
+{
+	dbt_autofree char *line = NULL;
+	struct seen seen = { 0 };
+	size_t cap = 0;
+	ssize_t len;
+	int r;
+
+	while ((len = getline(&line, &cap, template)) > 0) {
+		if (line[0] != '@' || len < 4 || strcmp(line + len - 2, "@\n") != 0) {
+			(void)fputs(line, out);
+			continue;
+		}
+		line[len - 2] = '\0';
+		r = fill(line + 1, &seen, out, err);
+		if (r < 0)
+			return r;
+	}
+	if (ferror(template))
+		return dbt_err_sys(err, -EIO, "cannot read the template");
+	return check_complete(&seen, err);
+}

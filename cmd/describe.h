@@ -1,0 +1,27 @@
+/* The program describes itself: it fills templates (the manual page, the completion) from the same
+ * tables that parse the command line and print the answers. */
+#ifndef DBT_CMD_DESCRIBE_H
+#define DBT_CMD_DESCRIBE_H
+
+#include "base/err.h"
+#include "cmd/optable.h"
+
+#include <stdio.h>
+
+/* Copies the template. A line "@KIND WHAT@" or "@KIND WHAT COMMAND@" is replaced by what the
+ * program has to say about it: see the lists in describe.c. A place holder that is unknown, and a
+ * command that a manual page leaves out, are errors. Returns 0 or -errno. */
+int describe(FILE *template, FILE *out, struct dbt_err *err);
+
+/* Place holders in describe_man.c and describe_bash.c; cmd is NULL without COMMAND. */
+void describe_man_os(const struct command *cmd, FILE *out);
+void describe_man_synopsis(const struct command *cmd, FILE *out);
+void describe_man_options(const struct command *cmd, FILE *out);
+void describe_man_columns(const struct command *cmd, FILE *out);
+void describe_bash_commands(const struct command *cmd, FILE *out);
+void describe_bash_options(const struct command *cmd, FILE *out);
+void describe_bash_values(const struct command *cmd, FILE *out);
+
+bool describe_is_listed(const struct command *cmd);
+
+#endif

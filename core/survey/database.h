@@ -39,6 +39,8 @@ struct dbt_member {
 	bool hot;
 	bool link_of_database; /* a symbolic link that the database ships itself: stays a link */
 	bool promoted;         /* a link of ours */
+	uint64_t dev, ino;     /* of the bytes, by st_dev; 0 for a link of the database */
+	uint32_t nlink;
 };
 
 struct dbt_database {

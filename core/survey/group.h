@@ -1,0 +1,70 @@
+/* Databases of one directory: candidates are tested, members collected, completeness checked. */
+#ifndef DBT_SURVEY_GROUP_H
+#define DBT_SURVEY_GROUP_H
+
+#include "survey/formats/format.h"
+#include "survey/walk.h"
+
+/* A database and the entry of the catalogue it was found by. */
+struct dbt_found {
+	struct dbt_database db;
+	const struct dbt_format *format;
+};
+
+struct dbt_found_vec {
+	struct dbt_found *items;
+	size_t n, cap;
+};
+
+struct dbt_group {
+	const struct dbt_format *format;
+	struct dbt_dir *dir;
+	const char *base; /* what '*' stands for in the rules */
+	char kind;
+	struct dbt_file *lead;
+	struct {
+		struct dbt_group_member {
+			struct dbt_file *file;
+			enum dbt_class class;
+			bool hot;
+		} * items;
+		size_t n, cap;
+	} members;
+	struct dbt_buf incomplete; /* reasons, "; " between them */
+	unsigned n_reasons;
+	struct dbt_buf note;
+	bool busy_sqlite;
+};
+
+/* For the collect and check of formats. */
+
+/* The file of this name in the group's directory; NULL where there is none (or it could not be
+ * looked at). Not only files the walk has kept: the directory is asked. */
+struct dbt_file *dbt_group_find(struct dbt_group *group, const char *name);
+struct dbt_file *dbt_group_findf(struct dbt_group *group, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Adds a member once; a second time changes nothing. Returns 0 or -ENOMEM. */
+int dbt_group_add(struct dbt_group *group, struct dbt_file *file, enum dbt_class class, bool hot);
+
+/* Applies the format's rules of the group's kind for this base name. Returns 0, -ENOENT when a core
+ * member is missing, or -ENOMEM. */
+int dbt_group_apply(struct dbt_group *group, const char *base);
+
+/* One more reason why the database is not complete; at most a handful are kept. 0 or -ENOMEM. */
+int dbt_group_incomplete(struct dbt_group *group, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Bytes of a member; as dbt_candidate_read. */
+ssize_t dbt_group_read(const struct dbt_group *group, const struct dbt_file *file, void *buf,
+                       size_t len, uint64_t off);
+
+/* Finds the databases of one directory and appends them. Returns 0, -ECANCELED or -ENOMEM. */
+int dbt_group_directory(struct dbt_dir *dir, struct dbt_found_vec *found);
+
+void dbt_found_release(struct dbt_found_vec *found);
+
+/* Sets size, class, mixed and promoted from the members, which it sorts by name. */
+void dbt_database_settle(struct dbt_database *db, enum dbt_class format_class);
+
+#endif

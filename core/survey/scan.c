@@ -1,0 +1,507 @@
+#include "survey/scan.h"
+
+#include "base/cleanup.h"
+#include "base/vec.h"
+#include "survey/dbkind.h"
+#include "survey/group.h"
+#include "survey/walk.h"
+#include "sys/at.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* How far above a file the directory of a composite is looked for: bakta_db/amrfinderplus-db/DATE/
+ * needs two. */
+enum { MAX_ABOVE = 5 };
+
+static const struct dbt_scan_opts no_opts;
+
+static int visit_directory(void *data, struct dbt_dir *dir)
+{
+	return dbt_group_directory(dir, data);
+}
+
+static int survey(const struct dbt_ctx *ctx, int fd, const char *path,
+                  const struct dbt_scan_opts *opts, bool flat, struct dbt_scan_result *result,
+                  struct dbt_found_vec *found)
+{
+	struct dbt_walk walk = { .ctx = ctx,
+		                 .opts = opts ? opts : &no_opts,
+		                 .result = result,
+		                 .visit = visit_directory,
+		                 .data = found,
+		                 .flat = flat };
+
+	return dbt_walk_tree(&walk, fd, path);
+}
+
+/* ---- parts of composites ---- */
+
+/* The path relative to dir: "" for dir itself, NULL for what is not below it. */
+static const char *below(const char *dir, const char *path)
+{
+	size_t len = strlen(dir);
+
+	if (strcmp(dir, "/") == 0)
+		return path + 1;
+	if (strncmp(path, dir, len) != 0 || (path[len] != '/' && path[len] != '\0'))
+		return NULL;
+	return path[len] == '/' ? path + len + 1 : path + len;
+}
+
+static bool is_part(const struct dbt_found *whole, const struct dbt_found *part)
+{
+	const char *rel = below(whole->db.dir, part->db.path);
+
+	if (!rel || *rel == '\0')
+		return false;
+	for (const char *const *p = whole->format->parts; p && *p; p++)
+		if (fnmatch(*p, rel, 0) == 0)
+			return true;
+	return false;
+}
+
+static struct dbt_member *member_named(struct dbt_database *db, const char *name)
+{
+	for (size_t i = 0; i < db->n_members; i++)
+		if (strcmp(db->members[i].name, name) == 0)
+			return &db->members[i];
+	return NULL;
+}
+
+/* Adds what is wrong with a part to what is wrong with the whole. */
+static int join_incomplete(struct dbt_database *whole, const struct dbt_database *part)
+{
+	char *text;
+
+	if (part->complete)
+		return 0;
+	if (asprintf(&text, "%s%s%s", whole->incomplete ? whole->incomplete : "",
+	             whole->incomplete ? "; " : "", part->incomplete ? part->incomplete : "") < 0)
+		return -ENOMEM;
+	free(whole->incomplete);
+	whole->incomplete = text;
+	whole->complete = false;
+	return 0;
+}
+
+/* Moves a part's members into the whole and empties the part. What the rules of the composite say
+ * about a file outranks what the part's own format says. */
+static int absorb(struct dbt_found *whole, struct dbt_found *part)
+{
+	struct dbt_database *db = &whole->db;
+	const char *rel = below(db->dir, part->db.dir);
+	struct dbt_member *members =
+		realloc(db->members, (db->n_members + part->db.n_members) * sizeof(*members));
+
+	if (!members)
+		return -ENOMEM;
+	db->members = members;
+	for (size_t i = 0; i < part->db.n_members; i++) {
+		struct dbt_member *from = &part->db.members[i];
+		char *name;
+
+		if (*rel == '\0' && member_named(db, from->name))
+			continue;
+		if (asprintf(&name, "%s%s%s", rel, *rel ? "/" : "", from->name) < 0)
+			return -ENOMEM;
+		free(from->name);
+		from->name = name;
+		from->hot = false;
+		db->members[db->n_members++] = *from;
+		*from = (struct dbt_member){ 0 };
+	}
+	db->busy_sqlite |= part->db.busy_sqlite;
+	if (join_incomplete(db, &part->db) < 0)
+		return -ENOMEM;
+	dbt_database_release(&part->db);
+	return 0;
+}
+
+static int by_depth(const void *a, const void *b)
+{
+	size_t x = strlen((*(struct dbt_found *const *)a)->db.dir),
+	       y = strlen((*(struct dbt_found *const *)b)->db.dir);
+
+	return (x < y) - (x > y);
+}
+
+/* Joins composites with their parts, the deepest first, so that one may be part of another. */
+static int join_parts(struct dbt_found_vec *found)
+{
+	struct dbt_found **wholes;
+	size_t n = 0;
+	int r = 0;
+
+	if (found->n == 0)
+		return 0;
+	wholes = calloc(found->n, sizeof(struct dbt_found *));
+	if (!wholes)
+		return -ENOMEM;
+	for (size_t i = 0; i < found->n; i++)
+		if (found->items[i].format->shape == DBT_SHAPE_COMPOSITE)
+			wholes[n++] = &found->items[i];
+	qsort(wholes, n, sizeof(struct dbt_found *), by_depth);
+	for (size_t w = 0; w < n && r == 0; w++) {
+		for (size_t i = 0; i < found->n && r == 0; i++) {
+			struct dbt_found *part = &found->items[i];
+
+			if (part != wholes[w] && part->db.path && wholes[w]->db.path &&
+			    is_part(wholes[w], part))
+				r = absorb(wholes[w], part);
+		}
+		if (r == 0 && wholes[w]->db.path)
+			dbt_database_settle(&wholes[w]->db, wholes[w]->format->class);
+	}
+	free(wholes);
+	return r;
+}
+
+/* ---- one inode, several names ---- */
+
+struct inode_use {
+	uint64_t dev, ino;
+	size_t db; /* index, in the order of paths */
+};
+
+static int by_use(const void *a, const void *b)
+{
+	const struct inode_use *x = a, *y = b;
+
+	if (x->dev != y->dev)
+		return x->dev < y->dev ? -1 : 1;
+	if (x->ino != y->ino)
+		return x->ino < y->ino ? -1 : 1;
+	return (x->db > y->db) - (x->db < y->db);
+}
+
+static int add_note(struct dbt_database *db, const char *text, const char *path)
+{
+	char *note;
+
+	if (asprintf(&note, "%s%s%s '%s'", db->note ? db->note : "", db->note ? "; " : "", text,
+	             path) < 0)
+		return -ENOMEM;
+	free(db->note);
+	db->note = note;
+	return 0;
+}
+
+/* Drops databases that consist of hard links to the files of one before them. */
+static int drop_second_names(struct dbt_found_vec *found)
+{
+	struct {
+		struct inode_use *items;
+		size_t n, cap;
+	} uses = { 0 };
+	struct {
+		size_t shared, first;
+	} *seen = found->n ? calloc(found->n, sizeof(*seen)) : NULL;
+	int r = found->n && !seen ? -ENOMEM : 0;
+
+	for (size_t i = 0; r == 0 && i < found->n; i++)
+		for (size_t m = 0; m < found->items[i].db.n_members; m++) {
+			const struct dbt_member *member = &found->items[i].db.members[m];
+			struct inode_use *use;
+
+			if (member->nlink < 2)
+				continue;
+			use = dbt_vec_push(&uses);
+			if (!use) {
+				r = -ENOMEM;
+				break;
+			}
+			*use = (struct inode_use){ .dev = member->dev,
+				                   .ino = member->ino,
+				                   .db = i };
+		}
+	if (uses.n > 1)
+		qsort(uses.items, uses.n, sizeof(uses.items[0]), by_use);
+	for (size_t i = 1, first = 0; r == 0 && i < uses.n; i++) {
+		if (uses.items[i].dev != uses.items[first].dev ||
+		    uses.items[i].ino != uses.items[first].ino) {
+			first = i;
+		} else if (uses.items[i].db != uses.items[first].db) {
+			seen[uses.items[i].db].shared++;
+			seen[uses.items[i].db].first = uses.items[first].db;
+		}
+	}
+	for (size_t i = 0; r == 0 && i < found->n; i++) {
+		struct dbt_database *db = &found->items[i].db;
+
+		if (seen[i].shared == 0 || seen[i].shared < db->n_members)
+			continue;
+		r = add_note(&found->items[seen[i].first].db, "hard-linked also as", db->path);
+		dbt_database_release(db);
+	}
+	free(seen);
+	free(uses.items);
+	return r;
+}
+
+/* ---- the result ---- */
+
+static int by_path(const void *a, const void *b)
+{
+	const struct dbt_found *x = a, *y = b;
+
+	if (!x->db.path || !y->db.path) /* absorbed ones last */
+		return (x->db.path == NULL) - (y->db.path == NULL);
+	if (strcmp(x->db.path, y->db.path) != 0)
+		return strcmp(x->db.path, y->db.path);
+	return strcmp(x->db.format, y->db.format);
+}
+
+/* Joins, sorts and hands over the databases; found keeps what was left out. */
+static int settle(struct dbt_found_vec *found, const struct dbt_scan_opts *opts,
+                  struct dbt_scan_result *result)
+{
+	int r = join_parts(found);
+
+	if (r < 0)
+		return r;
+	if (found->n > 1)
+		qsort(found->items, found->n, sizeof(found->items[0]), by_path);
+	while (found->n > 0 && !found->items[found->n - 1].db.path)
+		found->n--;
+	r = drop_second_names(found);
+	if (r < 0)
+		return r;
+	result->databases = calloc(found->n ? found->n : 1, sizeof(*result->databases));
+	if (!result->databases)
+		return -ENOMEM;
+	for (size_t i = 0; i < found->n; i++) {
+		struct dbt_database *db = &found->items[i].db;
+
+		if (!db->path || (opts && db->size_bytes < opts->min_size_bytes))
+			continue;
+		result->databases[result->n_databases++] = *db;
+		*db = (struct dbt_database){ 0 };
+	}
+	return 0;
+}
+
+static int scan_tree(const struct dbt_ctx *ctx, int fd, const char *path, bool flat,
+                     const struct dbt_scan_opts *opts, struct dbt_scan_result *result)
+{
+	struct dbt_found_vec found = { 0 };
+	int r = survey(ctx, fd, path, opts, flat, result, &found);
+
+	if (r == 0)
+		r = settle(&found, opts, result);
+	dbt_found_release(&found);
+	return r;
+}
+
+void dbt_scan_result_release(struct dbt_scan_result *result)
+{
+	for (size_t i = 0; i < result->n_databases; i++)
+		dbt_database_release(&result->databases[i]);
+	free(result->databases);
+	for (size_t i = 0; i < result->n_troubles; i++)
+		free(result->troubles[i].path);
+	free(result->troubles);
+	*result = (struct dbt_scan_result){ 0 };
+}
+
+/* ---- whose file is it ---- */
+
+static bool owns(const struct dbt_database *db, const char *path)
+{
+	if (strcmp(db->path, path) == 0)
+		return true;
+	for (size_t i = 0; i < db->n_members; i++)
+		if (strcmp(db->members[i].path, path) == 0)
+			return true;
+	return false;
+}
+
+/* Scans the directory and takes the database of this path out of the result. */
+static int owner_in(const struct dbt_ctx *ctx, int fd, const char *dir, bool flat, const char *path,
+                    const struct dbt_scan_opts *opts, struct dbt_database *ret)
+{
+	struct dbt_scan_opts all = opts ? *opts : no_opts;
+	struct dbt_scan_result result = { 0 };
+	int r;
+
+	all.min_size_bytes = 0;
+	r = scan_tree(ctx, fd, dir, flat, &all, &result);
+	if (r == 0) {
+		r = result.partial ? -ECANCELED : -ENOENT;
+		for (size_t i = 0; i < result.n_databases; i++) {
+			if (!owns(&result.databases[i], path))
+				continue;
+			*ret = result.databases[i];
+			result.databases[i] = (struct dbt_database){ 0 };
+			r = 0;
+			break;
+		}
+	}
+	dbt_scan_result_release(&result);
+	return r;
+}
+
+/* Is this the directory of a composite that path is part of? Only its own files are looked at. */
+static int composite_at(const struct dbt_ctx *ctx, int fd, const char *dir, const char *path,
+                        const struct dbt_scan_opts *opts)
+{
+	struct dbt_scan_result result = { 0 };
+	struct dbt_found_vec found = { 0 };
+	const char *rel = below(dir, path);
+	bool maybe = false, is = false;
+	int r = 0;
+
+	for (const struct dbt_format *const *f = dbt_formats; *f && !maybe; f++) {
+		struct statx stx;
+
+		if ((*f)->shape != DBT_SHAPE_COMPOSITE)
+			continue;
+		for (const struct dbt_lead *lead = (*f)->leads; lead->pattern; lead++)
+			maybe |= strpbrk(lead->pattern, "*#") ||
+			         ctx->sys->statx(fd, lead->pattern, 0, STATX_TYPE, &stx) == 0;
+	}
+	if (!maybe || !rel)
+		return 0;
+	r = survey(ctx, fd, dir, opts, true, &result, &found);
+	for (size_t i = 0; r == 0 && i < found.n; i++) {
+		struct dbt_found *f = &found.items[i];
+
+		if (f->format->shape != DBT_SHAPE_COMPOSITE)
+			continue;
+		is |= owns(&f->db, path);
+		for (const char *const *p = f->format->parts; p && *p; p++)
+			is |= fnmatch(*p, rel, 0) == 0;
+	}
+	dbt_found_release(&found);
+	dbt_scan_result_release(&result);
+	return r < 0 ? r : is;
+}
+
+/* Looks in the directories from the given one upwards; the topmost composite wins. dir is cut
+ * shorter in the process. */
+static int owner_above(const struct dbt_ctx *ctx, char *dir, const char *path,
+                       const struct dbt_scan_opts *opts, struct dbt_database *ret)
+{
+	dbt_autofree char *best = NULL;
+	dbt_autoclose int fd = -1;
+
+	for (unsigned up = 0; up <= MAX_ABOVE && strcmp(dir, "/") != 0; up++) {
+		dbt_autoclose int at = ctx->sys->openat(
+			AT_FDCWD, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK, 0);
+		int r = at < 0 ? 0 : composite_at(ctx, at, dir, path, opts);
+		char *slash;
+
+		if (r < 0)
+			return r;
+		if (r == 1) {
+			free(best);
+			best = strdup(dir);
+			if (!best)
+				return -ENOMEM;
+		}
+		slash = strrchr(dir, '/');
+		if (!slash || slash == dir)
+			break;
+		*slash = '\0';
+	}
+	if (!best)
+		return -ENOENT;
+	fd = ctx->sys->openat(AT_FDCWD, best, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	return fd < 0 ? fd : owner_in(ctx, fd, best, false, path, opts, ret);
+}
+
+int dbt_scan_owner(const struct dbt_ctx *ctx, const char *path, const struct dbt_scan_opts *opts,
+                   struct dbt_database *ret, struct dbt_err *err)
+{
+	struct dbt_at at = { .dirfd = -1 };
+	dbt_autofree char *dir = NULL;
+	dbt_autoclose int self = -1;
+	int r = dbt_at_resolve(ctx, path, &at, err);
+
+	if (r < 0)
+		return r;
+	/* A directory may be a database itself. */
+	self = ctx->sys->openat(at.dirfd, at.name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK,
+	                        0);
+	dir = strdup(at.shown);
+	if (!dir) {
+		r = -ENOMEM;
+	} else {
+		if (self < 0 && strrchr(dir, '/') != dir)
+			*strrchr(dir, '/') = '\0';
+		r = owner_above(ctx, dir, at.shown, opts, ret);
+	}
+	if (r == -ENOENT && self >= 0)
+		r = owner_in(ctx, self, at.shown, true, at.shown, opts, ret);
+	if (r == -ENOENT) {
+		free(dir);
+		dir = NULL;
+		r = dbt_fd_path(at.dirfd, &dir);
+		if (r == 0)
+			r = owner_in(ctx, at.dirfd, dir, true, at.shown, opts, ret);
+	}
+	if (r == -ENOENT)
+		(void)dbt_err_set(err, DBT_ERR_UNKNOWN, r,
+		                  "'%s' is no database that is known here, nor a member of one",
+		                  at.shown);
+	else if (r < 0)
+		(void)dbt_err_sys(err, r, "cannot look at '%s'", at.shown);
+	dbt_at_release(&at);
+	return r;
+}
+
+static int scan_file(const struct dbt_ctx *ctx, const char *path, const struct dbt_scan_opts *opts,
+                     struct dbt_scan_result *result, struct dbt_err *err)
+{
+	int r;
+
+	result->databases = calloc(1, sizeof(*result->databases));
+	if (!result->databases)
+		return dbt_err_sys(err, -ENOMEM, "cannot scan '%s'", path);
+	r = dbt_scan_owner(ctx, path, opts, &result->databases[0], err);
+	if (r == 0 && opts && result->databases[0].size_bytes < opts->min_size_bytes)
+		dbt_database_release(&result->databases[0]);
+	else if (r == 0)
+		result->n_databases = 1;
+	result->files_seen = 1;
+	if (r == -ENOENT) { /* a file that is none is an answer, not a failure */
+		dbt_err_clear(err);
+		r = 0;
+	}
+	return r;
+}
+
+int dbt_scan(const struct dbt_ctx *ctx, const char *path, const struct dbt_scan_opts *opts,
+             struct dbt_scan_result *ret, struct dbt_err *err)
+{
+	struct dbt_scan_result result = { 0 };
+	dbt_autofree char *canonical = NULL;
+	dbt_autoclose int fd = ctx->sys->openat(AT_FDCWD, path,
+	                                        O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK, 0);
+	struct statx stx;
+	int r = 0;
+
+	if (fd == -ENOTDIR &&
+	    ctx->sys->statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &stx) == 0) {
+		r = scan_file(ctx, path, opts, &result, err);
+	} else if (fd < 0) {
+		return dbt_err_sys(err, fd, "cannot open '%s'", path);
+	} else {
+		r = dbt_fd_path(fd, &canonical);
+		if (r == 0)
+			r = scan_tree(ctx, fd, canonical, false, opts, &result);
+		if (r < 0)
+			(void)dbt_err_sys(err, r, "cannot scan '%s'", path);
+	}
+	if (r < 0) {
+		dbt_scan_result_release(&result);
+		return r;
+	}
+	*ret = result;
+	return 0;
+}

@@ -1,0 +1,673 @@
+#include "survey/walk.h"
+
+#include "base/cleanup.h"
+#include "base/vec.h"
+#include "survey/dbkind.h"
+#include "sys/at.h"
+#include "sys/io.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+/* Names are looked at in inode order, a portion at a time: an inode table is then read forwards,
+ * and a directory of millions of names needs no more memory than a portion. */
+enum { PORTION = 16384, DENTS_BYTES = 64 * 1024 };
+
+/* Open directories held at a time; the ones above are opened again through "..". */
+enum { MAX_OPEN_LEVELS = 200 };
+
+enum { MAX_TROUBLES = 100, PROGRESS_NS = 50000000 };
+
+/* Superblock magics that linux/magic.h of older systems lacks. */
+enum { FUSECTL_MAGIC = 0x65735543, CONFIGFS_MAGIC = 0x62656570, RPC_PIPEFS_MAGIC = 0x67596969 };
+
+struct dbt_file_list {
+	struct dbt_file file;
+	struct dbt_file_list *next;
+};
+
+/* Strings one after the other, with their offsets. */
+struct names {
+	struct dbt_buf text;
+	struct {
+		struct name_at {
+			uint64_t ino;
+			uint32_t off;
+			unsigned char type; /* DT_* */
+		} * items;
+		size_t n, cap;
+	} at;
+};
+
+/* A directory on the way down. */
+struct level {
+	int fd; /* -1: closed for now */
+	uint64_t dev, ino;
+	size_t path_len; /* of the path, up to and with this directory */
+	bool promoted;
+	bool pinned; /* a link below it was followed: ".." would not come back here */
+	struct names subdirs;
+	size_t next;
+};
+
+struct walker {
+	struct dbt_walk *walk;
+	struct dbt_buf path;
+	struct {
+		struct level *items;
+		size_t n, cap;
+	} levels;
+	char *dents;          /* DENTS_BYTES, for getdents64 */
+	struct names portion; /* reused */
+	struct {
+		struct dbt_file *items;
+		size_t n, cap;
+	} files; /* of the directory being listed; reused */
+};
+
+/* ---- small things ---- */
+
+bool dbt_name_is_ours(const char *name)
+{
+	static const char original[] = ".dbtier-original", part[] = ".part";
+	size_t len = strlen(name);
+
+	if (name[0] != '.')
+		return false;
+	if (len > sizeof(original) - 1 &&
+	    strcmp(name + len - (sizeof(original) - 1), original) == 0)
+		return true;
+	return len > sizeof(part) - 1 && strcmp(name + len - (sizeof(part) - 1), part) == 0 &&
+	       strstr(name, ".dbtier-") != NULL;
+}
+
+void dbt_walk_trouble(struct dbt_walk *walk, const char *dir, const char *name, int code)
+{
+	struct dbt_scan_result *result = walk->result;
+	struct dbt_scan_trouble *items, *t;
+
+	result->troubles_total++;
+	if (result->n_troubles == MAX_TROUBLES)
+		return;
+	items = realloc(result->troubles, (result->n_troubles + 1) * sizeof(*items));
+	if (!items)
+		return; /* counted all the same */
+	result->troubles = items;
+	t = &items[result->n_troubles];
+	if (asprintf(&t->path, "%s%s%s", dir, name && strcmp(dir, "/") != 0 ? "/" : "",
+	             name ? name : "") < 0)
+		return;
+	t->code = code;
+	result->n_troubles++;
+}
+
+static void names_clear(struct names *names)
+{
+	dbt_buf_clear(&names->text);
+	names->at.n = 0;
+}
+
+static void names_release(struct names *names)
+{
+	dbt_buf_release(&names->text);
+	free(names->at.items);
+	*names = (struct names){ 0 };
+}
+
+static int names_add(struct names *names, const char *name, uint64_t ino, unsigned char type)
+{
+	struct name_at *at;
+	size_t off = names->text.len;
+	int r;
+
+	if (off > UINT32_MAX)
+		return -ENOMEM;
+	r = dbt_buf_add(&names->text, name, strlen(name) + 1);
+	if (r < 0)
+		return r;
+	at = dbt_vec_push(&names->at);
+	if (!at)
+		return -ENOMEM;
+	*at = (struct name_at){ .ino = ino, .off = (uint32_t)off, .type = type };
+	return 0;
+}
+
+static const char *name_of(const struct names *names, size_t i)
+{
+	return names->text.data + names->at.items[i].off;
+}
+
+static int by_inode(const void *a, const void *b)
+{
+	const struct name_at *x = a, *y = b;
+
+	return (x->ino > y->ino) - (x->ino < y->ino);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct dbt_file *)a)->name, ((const struct dbt_file *)b)->name);
+}
+
+static uint64_t device_of(const struct statx *stx)
+{
+	return makedev(stx->stx_dev_major, stx->stx_dev_minor);
+}
+
+static void progress(struct dbt_walk *walk, const char *path)
+{
+	struct dbt_progress p = { .phase = "scan", .name = path, .done_bytes = walk->bytes_seen };
+	uint64_t now;
+
+	if (!walk->ctx->progress)
+		return;
+	now = walk->ctx->sys->now_ns();
+	if (now - walk->last_progress_ns < PROGRESS_NS)
+		return;
+	walk->last_progress_ns = now;
+	walk->ctx->progress(walk->ctx->progress_data, &p);
+}
+
+/* ---- one name ---- */
+
+static int original_name(const char *name, char out[NAME_MAX + 32])
+{
+	int len = snprintf(out, NAME_MAX + 32, ".%s.dbtier-original", name);
+
+	return len > NAME_MAX ? -ENAMETOOLONG : 0;
+}
+
+static bool link_is_ours(const struct dbt_dir *dir, const char *name)
+{
+	dbt_autofree char *path = NULL;
+	char original[NAME_MAX + 32];
+	struct statx stx;
+
+	if (dir->opts->is_ours) {
+		if (asprintf(&path, "%s/%s", strcmp(dir->path, "/") == 0 ? "" : dir->path, name) <
+		    0) {
+			path = NULL;
+			return false;
+		}
+		return dir->opts->is_ours(dir->opts->is_ours_data, path);
+	}
+	return original_name(name, original) == 0 &&
+	       dir->ctx->sys->statx(dir->fd, original, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &stx) == 0;
+}
+
+static void file_from(struct dbt_file *file, const struct statx *stx)
+{
+	file->size_bytes = stx->stx_size;
+	file->dev = device_of(stx);
+	file->ino = stx->stx_ino;
+	file->nlink = stx->stx_nlink;
+}
+
+static const unsigned stat_mask = STATX_TYPE | STATX_SIZE | STATX_INO | STATX_NLINK;
+
+/* A link of ours whose copy is gone: what is known of it is the kept original, if there is one. */
+static void stat_dangling(const struct dbt_dir *dir, struct dbt_file *file)
+{
+	char original[NAME_MAX + 32];
+	struct statx stx;
+
+	file->dangling = true;
+	if (original_name(file->name, original) == 0 &&
+	    dir->ctx->sys->statx(dir->fd, original, AT_SYMLINK_NOFOLLOW, stat_mask, &stx) == 0 &&
+	    S_ISREG(stx.stx_mode))
+		file_from(file, &stx);
+}
+
+/* Fills a file from its name. Returns 1 when it is one (or a link to keep in mind), 2 for a link of
+ * ours to a directory, 0 when it is something else, -errno. */
+static int look(const struct dbt_dir *dir, struct dbt_file *file)
+{
+	struct statx stx;
+	int r = dir->ctx->sys->statx(dir->fd, file->name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
+	                             stat_mask, &stx);
+
+	if (r < 0)
+		return r;
+	if (S_ISREG(stx.stx_mode)) {
+		file_from(file, &stx);
+		return 1;
+	}
+	if (!S_ISLNK(stx.stx_mode))
+		return 0;
+	if (!link_is_ours(dir, file->name)) {
+		file->foreign_link = true;
+		return 1;
+	}
+	file->promoted = true;
+	r = dir->ctx->sys->statx(dir->fd, file->name, AT_NO_AUTOMOUNT, stat_mask, &stx);
+	if (r == 0 && S_ISDIR(stx.stx_mode))
+		return 2;
+	if (r == 0 && S_ISREG(stx.stx_mode))
+		file_from(file, &stx);
+	else
+		stat_dangling(dir, file);
+	return 1;
+}
+
+struct dbt_file *dbt_dir_find(struct dbt_dir *dir, const char *name)
+{
+	struct dbt_file_list *item;
+	size_t lo = 0, hi = dir->n_files;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		int cmp = strcmp(name, dir->files[mid].name);
+
+		if (cmp == 0)
+			return &dir->files[mid];
+		if (cmp < 0)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	for (item = dir->later; item; item = item->next)
+		if (strcmp(item->file.name, name) == 0)
+			return &item->file;
+	if (strlen(name) > NAME_MAX || strchr(name, '/'))
+		return NULL;
+	item = calloc(1, sizeof(*item));
+	if (!item)
+		return NULL;
+	item->file.name = strdup(name);
+	if (!item->file.name || look(dir, &item->file) != 1) {
+		free(item->file.name);
+		free(item);
+		return NULL;
+	}
+	item->file.hint = dbt_dbkind_hint(name);
+	item->next = dir->later;
+	dir->later = item;
+	return &item->file;
+}
+
+static int open_file(const struct dbt_dir *dir, const struct dbt_file *file)
+{
+	const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+	char original[NAME_MAX + 32];
+
+	if (file->foreign_link)
+		return -ELOOP;
+	if (!file->dangling)
+		return dir->ctx->sys->openat(dir->fd, file->name,
+		                             flags | (file->promoted ? 0 : O_NOFOLLOW), 0);
+	if (original_name(file->name, original) < 0)
+		return -ENAMETOOLONG;
+	return dir->ctx->sys->openat(dir->fd, original, flags | O_NOFOLLOW, 0);
+}
+
+ssize_t dbt_dir_read(const struct dbt_dir *dir, const struct dbt_file *file, void *buf, size_t len,
+                     uint64_t off)
+{
+	dbt_autoclose int fd = open_file(dir, file);
+
+	if (fd < 0)
+		return fd;
+	/* Without this the kernel reads ahead 128 KiB or more for our 4 KiB. */
+	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+	return dbt_io_pread(dir->ctx, fd, buf, len, off);
+}
+
+/* ---- one directory ---- */
+
+static int keep(struct walker *w, const struct dbt_file *file)
+{
+	struct dbt_file *kept = dbt_vec_push(&w->files);
+
+	if (!kept)
+		return -ENOMEM;
+	*kept = *file;
+	kept->name = strdup(file->name);
+	if (!kept->name) {
+		w->files.n--;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int one_name(struct walker *w, const struct dbt_dir *dir, struct level *level, char *name,
+                    const struct name_at *at)
+{
+	struct dbt_file file = { .name = name };
+	int r;
+
+	if (at->type == DT_DIR)
+		return names_add(&level->subdirs, name, at->ino, DT_DIR);
+	if (at->type != DT_REG && at->type != DT_LNK && at->type != DT_UNKNOWN)
+		return 0;
+	if (dbt_name_is_ours(name))
+		return 0;
+	w->walk->result->files_seen++;
+	file.hint = dbt_dbkind_hint(name);
+	if (at->type == DT_REG && file.hint == DBT_HINT_EVERYDAY)
+		return 0;
+	r = look(dir, &file);
+	if (r < 0) {
+		dbt_walk_trouble(w->walk, dir->path, name, r);
+		return 0;
+	}
+	if (r == 0) {
+		struct statx stx;
+
+		/* Filesystems that do not say the type in the listing. */
+		if (at->type == DT_UNKNOWN &&
+		    dir->ctx->sys->statx(dir->fd, name, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &stx) ==
+		            0 &&
+		    S_ISDIR(stx.stx_mode))
+			return names_add(&level->subdirs, name, at->ino, DT_DIR);
+		return 0;
+	}
+	if (r == 2)
+		return names_add(&level->subdirs, name, at->ino, DT_LNK);
+	w->walk->bytes_seen += file.size_bytes;
+	if (file.hint & (DBT_HINT_LEAD | DBT_HINT_MEMBER) || file.promoted ||
+	    file.size_bytes >= DBT_ODD_NAME_BYTES)
+		return keep(w, &file);
+	return 0;
+}
+
+static int one_portion(struct walker *w, const struct dbt_dir *dir, struct level *level)
+{
+	struct names *names = &w->portion;
+
+	if (names->at.n > 1)
+		qsort(names->at.items, names->at.n, sizeof(names->at.items[0]), by_inode);
+	for (size_t i = 0; i < names->at.n; i++) {
+		int r;
+
+		if (i % 256 == 255) {
+			if (dbt_ctx_cancelled(dir->ctx))
+				return -ECANCELED;
+			progress(w->walk, dir->path);
+		}
+		r = one_name(w, dir, level, names->text.data + names->at.items[i].off,
+		             &names->at.items[i]);
+		if (r < 0)
+			return r;
+	}
+	names_clear(names);
+	return 0;
+}
+
+static int list(struct walker *w, const struct dbt_dir *dir, struct level *level)
+{
+	ssize_t got, at;
+	int r;
+
+	names_clear(&w->portion);
+	while ((got = getdents64(dir->fd, w->dents, DENTS_BYTES)) > 0)
+		for (at = 0; at < got;) {
+			struct dirent64 *d = (struct dirent64 *)(void *)(w->dents + at);
+
+			at += d->d_reclen;
+			if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
+				continue;
+			r = names_add(&w->portion, d->d_name, d->d_ino, d->d_type);
+			if (r == 0 && w->portion.at.n == PORTION)
+				r = one_portion(w, dir, level);
+			if (r < 0)
+				return r;
+		}
+	if (got < 0) /* what was listed until then still counts */
+		dbt_walk_trouble(w->walk, dir->path, NULL, -errno);
+	return one_portion(w, dir, level);
+}
+
+static void files_clear(struct walker *w, struct dbt_dir *dir)
+{
+	for (size_t i = 0; i < w->files.n; i++)
+		free(w->files.items[i].name);
+	w->files.n = 0;
+	while (dir->later) {
+		struct dbt_file_list *next = dir->later->next;
+
+		free(dir->later->file.name);
+		free(dir->later);
+		dir->later = next;
+	}
+}
+
+/* Lists the top level's directory and hands it to visit. */
+static int visit(struct walker *w, struct level *level)
+{
+	struct dbt_dir dir = { .ctx = w->walk->ctx,
+		               .opts = w->walk->opts,
+		               .fd = level->fd,
+		               .path = dbt_buf_str(&w->path),
+		               .dev = level->dev,
+		               .ino = level->ino,
+		               .promoted = level->promoted,
+		               .walk = w->walk };
+	int r;
+
+	progress(w->walk, dir.path);
+	r = list(w, &dir, level);
+	if (r == 0) {
+		if (w->files.n > 1)
+			qsort(w->files.items, w->files.n, sizeof(w->files.items[0]), by_name);
+		dir.files = w->files.items;
+		dir.n_files = w->files.n;
+		r = w->walk->visit(w->walk->data, &dir);
+	}
+	files_clear(w, &dir);
+	return r;
+}
+
+/* ---- the tree ---- */
+
+/* File systems that hold no files of anyone: kernel tables under the names of files. */
+static bool is_pseudo(int fd)
+{
+	static const unsigned long magics[] = {
+		PROC_SUPER_MAGIC, SYSFS_MAGIC,         CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,
+		DEBUGFS_MAGIC,    TRACEFS_MAGIC,       SECURITYFS_MAGIC,   DEVPTS_SUPER_MAGIC,
+		BPF_FS_MAGIC,     PSTOREFS_MAGIC,      EFIVARFS_MAGIC,     FUSECTL_MAGIC,
+		CONFIGFS_MAGIC,   RPC_PIPEFS_MAGIC,    BINFMTFS_MAGIC,     SELINUX_MAGIC,
+		NSFS_MAGIC,       ANON_INODE_FS_MAGIC,
+	};
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0)
+		return false;
+	for (size_t i = 0; i < sizeof(magics) / sizeof(magics[0]); i++)
+		if ((unsigned long)fs.f_type == magics[i])
+			return true;
+	return false;
+}
+
+static int level_stat(const struct walker *w, int fd, struct level *level)
+{
+	struct statx stx;
+	int r = w->walk->ctx->sys->statx(fd, "", AT_EMPTY_PATH, STATX_INO, &stx);
+
+	if (r < 0)
+		return r;
+	level->fd = fd;
+	level->dev = device_of(&stx);
+	level->ino = stx.stx_ino;
+	return 0;
+}
+
+/* Takes fd. Returns 1 when the directory is to be walked, 0 when not, -errno. */
+static int enter(struct walker *w, int fd, bool promoted)
+{
+	struct level level = { .fd = -1, .path_len = w->path.len, .promoted = promoted }, *slot;
+	const struct level *top = w->levels.n ? &w->levels.items[w->levels.n - 1] : NULL;
+	int r = level_stat(w, fd, &level);
+
+	if (r == 0 && top && level.dev != top->dev && !promoted &&
+	    (w->walk->opts->one_file_system || is_pseudo(fd))) {
+		(void)close(fd);
+		return 0;
+	}
+	/* A directory mounted below itself, or a link of ours that leads upwards. */
+	for (size_t i = 0; r == 0 && i < w->levels.n; i++)
+		if (w->levels.items[i].dev == level.dev && w->levels.items[i].ino == level.ino)
+			r = -ELOOP;
+	if (r == 0) {
+		slot = dbt_vec_push(&w->levels);
+		if (slot)
+			*slot = level;
+		else
+			r = -ENOMEM;
+	}
+	if (r < 0) {
+		(void)close(fd);
+		return r;
+	}
+	return 1;
+}
+
+static void leave(struct walker *w)
+{
+	struct level *level = &w->levels.items[--w->levels.n];
+
+	if (level->fd >= 0)
+		(void)close(level->fd);
+	names_release(&level->subdirs);
+}
+
+/* Comes back to the parent of the top level, which may have been closed on the way down. */
+static int reopen_parent(struct walker *w)
+{
+	struct level *child = &w->levels.items[w->levels.n - 1], *parent = child - 1, seen = { 0 };
+	int fd, r;
+
+	if (parent->fd >= 0)
+		return 0;
+	fd = w->walk->ctx->sys->openat(child->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return fd;
+	r = level_stat(w, fd, &seen);
+	if (r == 0 && (seen.dev != parent->dev || seen.ino != parent->ino))
+		r = -ESTALE; /* moved elsewhere meanwhile */
+	if (r < 0) {
+		(void)close(fd);
+		return r;
+	}
+	parent->fd = fd;
+	return 0;
+}
+
+static void close_far_level(struct walker *w)
+{
+	struct level *far;
+
+	if (w->levels.n <= MAX_OPEN_LEVELS)
+		return;
+	far = &w->levels.items[w->levels.n - MAX_OPEN_LEVELS];
+	if (far->fd < 0 || far->pinned)
+		return;
+	(void)close(far->fd);
+	far->fd = -1;
+}
+
+/* Opens the next sub-directory of the top level and makes it the top. Returns 1 when there is a new
+ * top, 0 when this one was passed over, -errno for the end of the walk. */
+static int descend(struct walker *w)
+{
+	struct level *top = &w->levels.items[w->levels.n - 1];
+	size_t i = top->next++, parent_len = top->path_len;
+	bool link = top->subdirs.at.items[i].type == DT_LNK;
+	int fd, r;
+
+	r = parent_len == 1 && w->path.data[0] == '/' ? 0 : dbt_buf_addc(&w->path, '/');
+	if (r == 0)
+		r = dbt_buf_adds(&w->path, name_of(&top->subdirs, i));
+	if (r < 0)
+		return r;
+	fd = w->walk->ctx->sys->openat(
+		top->fd, name_of(&top->subdirs, i),
+		O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK | (link ? 0 : O_NOFOLLOW), 0);
+	if (link)
+		top->pinned = true;
+	r = fd < 0 ? fd : enter(w, fd, link || top->promoted);
+	if (r == 1) {
+		close_far_level(w);
+		return 1;
+	}
+	if (r < 0 && r != -ENOMEM)
+		dbt_walk_trouble(w->walk, dbt_buf_str(&w->path), NULL, r);
+	w->path.len = parent_len;
+	w->path.data[parent_len] = '\0';
+	return r == -ENOMEM ? r : 0;
+}
+
+/* Leaves the top level for its parent. */
+static void ascend(struct walker *w)
+{
+	int r = w->levels.n > 1 ? reopen_parent(w) : 0;
+
+	leave(w);
+	if (w->levels.n == 0)
+		return;
+	w->path.len = w->levels.items[w->levels.n - 1].path_len;
+	w->path.data[w->path.len] = '\0';
+	if (r < 0) {
+		struct level *parent = &w->levels.items[w->levels.n - 1];
+
+		dbt_walk_trouble(w->walk, dbt_buf_str(&w->path), NULL, r);
+		parent->next = parent->subdirs.at.n;
+	}
+}
+
+static int walk_levels(struct walker *w)
+{
+	int r = visit(w, &w->levels.items[0]);
+
+	while (r == 0 && w->levels.n > 0) {
+		struct level *top = &w->levels.items[w->levels.n - 1];
+
+		if (dbt_ctx_cancelled(w->walk->ctx))
+			return -ECANCELED;
+		if (w->walk->flat || top->next >= top->subdirs.at.n || top->fd < 0) {
+			ascend(w);
+			continue;
+		}
+		r = descend(w);
+		if (r == 1)
+			r = visit(w, &w->levels.items[w->levels.n - 1]);
+	}
+	return r;
+}
+
+int dbt_walk_tree(struct dbt_walk *walk, int fd, const char *path)
+{
+	struct walker w = { .walk = walk, .dents = malloc(DENTS_BYTES) };
+	int r = w.dents ? dbt_buf_adds(&w.path, path) : -ENOMEM;
+
+	if (r == 0) {
+		/* Not a duplicate: that would share the caller's position in the directory. */
+		int own = walk->ctx->sys->openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+
+		r = own < 0 ? own : enter(&w, own, false);
+	}
+	if (r == 1)
+		r = walk_levels(&w);
+	if (r == -ECANCELED) {
+		walk->result->partial = true;
+		r = 0;
+	}
+	while (w.levels.n > 0)
+		leave(&w);
+	free(w.levels.items);
+	free(w.files.items);
+	names_release(&w.portion);
+	dbt_buf_release(&w.path);
+	free(w.dents);
+	return r;
+}

@@ -28,6 +28,7 @@ struct dbt_speeds {
 	struct dbt_speed stream1;  /* one stream of 1 MiB reads */
 	struct dbt_speed stream4;  /* four interleaved streams: the sum */
 	uint64_t measured_wall_ns; /* 0: never */
+	uint64_t span_bytes;       /* how much data the random reads were spread over; 0 unknown */
 };
 
 struct dbt_disk {
@@ -39,11 +40,13 @@ struct dbt_disk {
 	char *model; /* NULL unknown */
 };
 
+/* Of a bare block device mount, mount_root, source, fstype and options are "", mnt_id is 0. */
 struct dbt_place {
 	uint64_t mnt_id;
-	char *mount;      /* mount point */
-	char *mount_root; /* the directory of the filesystem mounted there ("/" mostly) */
-	char *source;     /* as in mountinfo: "/dev/mapper/cryptstore", "host:/export", "tmpfs" */
+	uint64_t fs_devno; /* of the superblock, as in mountinfo: the same for all its mounts */
+	char *mount;       /* mount point */
+	char *mount_root;  /* the directory of the filesystem mounted there ("/" mostly) */
+	char *source;      /* as in mountinfo: "/dev/mapper/cryptstore", "host:/export", "tmpfs" */
 	char *fstype;
 	char *options; /* mount and superblock options */
 	char *fs_uuid; /* NULL unknown */
@@ -57,6 +60,9 @@ struct dbt_place {
 	char *stack; /* "ext4 < crypt cryptstore < part sda1 < disk sda" */
 	struct dbt_disk *disks;
 	size_t n_disks;
+	uint64_t *layers; /* device numbers of all block devices in the stack, topmost first */
+	size_t n_layers;
+	char *device;    /* the kernel's name of the topmost block device, "dm-1"; NULL none */
 	char **evidence; /* sentences a person can check, most decisive first */
 	size_t n_evidence;
 	char *note; /* "mixed: as slow as sdd", "no device could be found: ..."; NULL none */
@@ -64,15 +70,20 @@ struct dbt_place {
 
 struct dbt_mounts; /* a snapshot of the mount table; mounts.h */
 
-/* The place of an open file or directory (its mount id leads the way). speeds may be NULL: then
- * flags, drivers and transports decide. With proved speeds the probe decides and evidence shows
- * both. */
+/* The place of an open file or directory (its mount id leads the way), or of an open block device.
+ * speeds may be NULL: then flags, drivers and transports decide. With proved speeds the probe
+ * decides and evidence shows both. */
 int dbt_place_of_fd(const struct dbt_ctx *ctx, const struct dbt_mounts *mounts, int fd,
                     const struct dbt_speeds *speeds, struct dbt_place *ret, struct dbt_err *err);
 
 /* The same for the mount with this id. */
 int dbt_place_of_mount(const struct dbt_ctx *ctx, const struct dbt_mounts *mounts, uint64_t mnt_id,
                        const struct dbt_speeds *speeds, struct dbt_place *ret, struct dbt_err *err);
+
+/* The place of a bare block device. */
+int dbt_place_of_device(const struct dbt_ctx *ctx, const struct dbt_mounts *mounts, uint64_t devno,
+                        const struct dbt_speeds *speeds, struct dbt_place *ret,
+                        struct dbt_err *err);
 
 /* Both lie on the same filesystem / have a disk in common. */
 bool dbt_place_same_filesystem(const struct dbt_place *a, const struct dbt_place *b);

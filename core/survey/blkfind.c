@@ -1,0 +1,203 @@
+/* Finding devices: by what a mount calls its source, the members of a btrfs, a device's counters. */
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/vec.h"
+#include "survey/blkdev.h"
+#include "survey/sysfs.h"
+#include "survey/udevdata.h"
+#include "sys/root.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+static bool starts(const char *s, const char *prefix)
+{
+	return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int find_by_dm_name(const struct dbt_ctx *ctx, const char *name, uint64_t *ret_devno)
+{
+	dbt_autoclosedir DIR *dir = NULL;
+	struct dirent *entry;
+	char path[NAME_MAX + 32];
+
+	if (dbt_root_opendir(ctx->root, "sys/class/block", &dir) < 0 &&
+	    dbt_root_opendir(ctx->root, "sys/block", &dir) < 0)
+		return -ENOENT;
+	while ((entry = readdir(dir))) {
+		dbt_autofree char *theirs = NULL;
+
+		if (!starts(entry->d_name, "dm-"))
+			continue;
+		(void)snprintf(path, sizeof(path), "sys/block/%s", entry->d_name);
+		if (dbt_sysfs_text(ctx, path, "dm/name", &theirs) == 0 && theirs &&
+		    strcmp(theirs, name) == 0)
+			return dbt_sysfs_devno(ctx, path, ret_devno);
+	}
+	return -ENOENT;
+}
+
+static int find_by_kernel_name(const struct dbt_ctx *ctx, const char *name, uint64_t *ret_devno)
+{
+	static const char *const dirs[] = { "sys/class/block", "sys/block" };
+	char path[PATH_MAX];
+	int r = -ENOENT;
+
+	if (strlen(name) > NAME_MAX)
+		return -ENOENT;
+	for (size_t i = 0; i < 2 && r < 0; i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", dirs[i], name);
+		for (char *p = path + strlen(dirs[i]) + 1; *p; p++)
+			if (*p == '/')
+				*p = '!';
+		r = dbt_sysfs_devno(ctx, path, ret_devno);
+	}
+	return r < 0 ? -ENOENT : 0;
+}
+
+int dbt_blkdev_find(const struct dbt_ctx *ctx, const char *source, uint64_t *ret_devno)
+{
+	const char *name = source;
+	struct stat st;
+
+	if (starts(source, "/dev/")) {
+		name = source + 5;
+		if (ctx->root->live && stat(source, &st) == 0 && S_ISBLK(st.st_mode)) {
+			*ret_devno = st.st_rdev;
+			return 0;
+		}
+	}
+	if (*name == '\0' || *name == '/' || *name == '.')
+		return -ENOENT;
+	if (starts(name, "mapper/") && find_by_dm_name(ctx, name + 7, ret_devno) == 0)
+		return 0;
+	if (find_by_kernel_name(ctx, name, ret_devno) == 0)
+		return 0;
+	return dbt_udevdata_find_link(ctx, name, ret_devno) == 0 ? 0 : -ENOENT;
+}
+
+void dbt_btrfs_members_release(struct dbt_btrfs_members *members)
+{
+	free(members->devnos);
+	free(members->uuid);
+	*members = (struct dbt_btrfs_members){ 0 };
+}
+
+static unsigned count_missing(const struct dbt_ctx *ctx, const char *uuid)
+{
+	dbt_autoclosedir DIR *dir = NULL;
+	struct dirent *entry;
+	char path[NAME_MAX * 2 + 64];
+	unsigned n = 0;
+	uint64_t v;
+
+	(void)snprintf(path, sizeof(path), "sys/fs/btrfs/%s/devinfo", uuid);
+	if (dbt_root_opendir(ctx->root, path, &dir) < 0)
+		return 0;
+	while ((entry = readdir(dir))) {
+		(void)snprintf(path, sizeof(path), "sys/fs/btrfs/%s/devinfo/%s/missing", uuid,
+		               entry->d_name);
+		if (dbt_root_read_u64(ctx->root, path, &v) == 0 && v != 0)
+			n++;
+	}
+	return n;
+}
+
+/* The members of one btrfs; has says whether devno is among them. */
+static int read_members(const struct dbt_ctx *ctx, const char *uuid, uint64_t devno, bool *has,
+                        struct dbt_btrfs_members *ret)
+{
+	dbt_autoclosedir DIR *dir = NULL;
+	struct dirent *entry;
+	char path[NAME_MAX * 2 + 64];
+	size_t cap = 0;
+	uint64_t *grown, found;
+
+	(void)snprintf(path, sizeof(path), "sys/fs/btrfs/%s/devices", uuid);
+	if (dbt_root_opendir(ctx->root, path, &dir) < 0)
+		return 0;
+	while ((entry = readdir(dir))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		(void)snprintf(path, sizeof(path), "sys/fs/btrfs/%s/devices/%s", uuid,
+		               entry->d_name);
+		if (dbt_sysfs_devno(ctx, path, &found) < 0 &&
+		    find_by_kernel_name(ctx, entry->d_name, &found) < 0)
+			continue;
+		*has = *has || found == devno;
+		grown = dbt_vec_grow(ret->devnos, ret->n, &cap, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		ret->devnos = grown;
+		ret->devnos[ret->n++] = found;
+	}
+	if (ret->n > 1)
+		qsort(ret->devnos, ret->n, sizeof(*ret->devnos), by_number);
+	return 0;
+}
+
+int dbt_blkdev_btrfs_members(const struct dbt_ctx *ctx, uint64_t devno,
+                             struct dbt_btrfs_members *ret)
+{
+	dbt_autoclosedir DIR *dir = NULL;
+	struct dirent *entry;
+
+	if (dbt_root_opendir(ctx->root, "sys/fs/btrfs", &dir) < 0)
+		return -ENOENT;
+	while ((entry = readdir(dir))) {
+		struct dbt_btrfs_members members = { 0 };
+		bool has = false;
+		int r;
+
+		if (entry->d_name[0] == '.' || strlen(entry->d_name) < 36)
+			continue;
+		r = read_members(ctx, entry->d_name, devno, &has, &members);
+		if (r == 0 && has) {
+			members.uuid = strdup(entry->d_name);
+			members.missing = count_missing(ctx, entry->d_name);
+			r = members.uuid ? 0 : -ENOMEM;
+		}
+		if (r == 0 && has) {
+			*ret = members;
+			return 0;
+		}
+		dbt_btrfs_members_release(&members);
+		if (r < 0)
+			return r;
+	}
+	return -ENOENT;
+}
+
+int dbt_blkdev_counters(const struct dbt_ctx *ctx, uint64_t devno, struct dbt_blk_counters *ret)
+{
+	struct dbt_blk_counters c = { 0 };
+	struct dbt_buf text = { 0 };
+	char path[64];
+	int n, r;
+
+	(void)snprintf(path, sizeof(path), "sys/dev/block/%u:%u/stat", major(devno), minor(devno));
+	r = dbt_root_read_line(ctx->root, path, &text);
+	if (r < 0)
+		return r;
+	/* Documentation/block/stat.rst: reads, merged, sectors, ms; the same for writes; in flight,
+	 * busy ms. */
+	n = sscanf(dbt_buf_str(&text), "%lu %*u %lu %*u %lu %*u %lu %*u %*u %lu", &c.reads,
+	           &c.read_sectors512, &c.writes, &c.written_sectors512, &c.busy_ms);
+	dbt_buf_release(&text);
+	if (n != 5)
+		return -EINVAL;
+	*ret = c;
+	return 0;
+}

@@ -532,7 +532,7 @@ static int load_row(struct dbt_ledger *ledger, sqlite3_stmt *s, struct dbt_promo
 	p->keep_copy = sqlite3_column_int(s, 13) != 0;
 	p->by_link = sqlite3_column_int(s, 14) != 0;
 	p->rollback_mode = (enum dbt_rollback_mode)sqlite3_column_int(s, 15);
-	p->owner.pid = sqlite3_column_int64(s, 17);
+	p->owner.pid = sqlite3_column_int(s, 17);
 	p->owner.start_ticks = dbt_sql_u64(s, 18);
 	p->created_ns = dbt_sql_u64(s, 20);
 	p->promoted_ns = dbt_sql_u64(s, 21);
@@ -586,8 +586,8 @@ int dbt_ledger_load(struct dbt_ledger *ledger, struct dbt_promotions *ret, struc
 	return load_where(ledger, 0, ret, err);
 }
 
-int dbt_ledger_claim(struct dbt_ledger *ledger, int64_t id, const struct dbt_owner *owner,
-                     bool (*is_alive)(void *data, const struct dbt_owner *owner), void *data,
+int dbt_ledger_claim(struct dbt_ledger *ledger, int64_t id, const struct dbt_run *owner,
+                     bool (*is_alive)(void *data, const struct dbt_run *owner), void *data,
                      struct dbt_promotion *ret, struct dbt_err *err)
 {
 	struct dbt_promotions found = { 0 };
@@ -601,8 +601,8 @@ int dbt_ledger_claim(struct dbt_ledger *ledger, int64_t id, const struct dbt_own
 		                (long long)id);
 	if (r == 0 && found.items[0].owner.pid != 0 && is_alive(data, &found.items[0].owner))
 		r = dbt_err_set(err, DBT_ERR_BUSY, -EBUSY,
-		                "'%s' is being worked on by process %lld: wait for it to end",
-		                found.items[0].path, (long long)found.items[0].owner.pid);
+		                "'%s' is being worked on by process %d: wait for it to end",
+		                found.items[0].path, found.items[0].owner.pid);
 	if (r == 0) {
 		found.items[0].owner = *owner;
 		r = save_row(ledger, &found.items[0], err);

@@ -33,8 +33,8 @@ int dbt_ledger_save(struct dbt_ledger *ledger, const struct dbt_promotion *p, co
 
 /* Makes `owner` the one who works on it and loads it anew. Error BUSY when `is_alive` says that the present owner
  * still runs. */
-int dbt_ledger_claim(struct dbt_ledger *ledger, int64_t id, const struct dbt_owner *owner,
-                     bool (*is_alive)(void *data, const struct dbt_owner *owner), void *data,
+int dbt_ledger_claim(struct dbt_ledger *ledger, int64_t id, const struct dbt_run *owner,
+                     bool (*is_alive)(void *data, const struct dbt_run *owner), void *data,
                      struct dbt_promotion *ret, struct dbt_err *err);
 
 /* All promotions in the order of their ids. */

@@ -4,6 +4,7 @@
 #define DBT_RECORD_PROMOTION_H
 
 #include "sys/at.h"
+#include "sys/procs.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,13 +54,6 @@ struct dbt_pmember {
 	bool copy_left;            /* rolled back, but the copy still waits for its removal */
 };
 
-/* Who works on it at the moment; pid 0: nobody. */
-struct dbt_owner {
-	int64_t pid;
-	uint64_t start_ticks; /* field 22 of /proc/PID/stat */
-	char boot_id[40];
-};
-
 struct dbt_promotion {
 	int64_t id;          /* 0: not recorded yet */
 	int64_t run;         /* the promote command that made it; all of one command share it */
@@ -78,7 +72,7 @@ struct dbt_promotion {
 	bool by_link;   /* the filesystem has no exchange: swapped by hard link and rename */
 	enum dbt_rollback_mode rollback_mode;
 	enum dbt_state state;
-	struct dbt_owner owner;
+	struct dbt_run owner; /* who works on it at the moment; pid 0: nobody */
 	uint64_t created_ns, promoted_ns, ended_ns; /* wall; 0: not yet */
 	uint64_t elapsed_ns;                        /* of the promote command's work on it */
 	char *error;                                /* the sentence of the last failure; NULL */

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "survey/dbkind.h"
+#include "survey/stats.h"
 #include "sys/at.h"
 #include "sys/io.h"
 
@@ -21,7 +22,7 @@
 
 /* Names are looked at in inode order, a portion at a time: an inode table is then read forwards,
  * and a directory of millions of names needs no more memory than a portion. */
-enum { PORTION = 16384, DENTS_BYTES = 64 * 1024 };
+enum { PORTION = 16384, STATS_AT_ONCE = 4096, WORTH_HELPERS = 64, DENTS_BYTES = 64 * 1024 };
 
 /* Open directories held at a time; the ones above are opened again through "..". */
 enum { MAX_OPEN_LEVELS = 200 };
@@ -69,6 +70,12 @@ struct walker {
 	} levels;
 	char *dents;          /* DENTS_BYTES, for getdents64 */
 	struct names portion; /* reused */
+	struct {
+		struct dbt_stat *items;
+		size_t n, cap;
+	} stats; /* of the portion; reused */
+	struct dbt_stats *helpers;
+	bool helpers_tried;
 	struct {
 		struct dbt_file *items;
 		size_t n, cap;
@@ -205,58 +212,70 @@ static bool link_is_ours(const struct dbt_dir *dir, const char *name)
 	       dir->ctx->sys->statx(dir->fd, original, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &stx) == 0;
 }
 
-static void file_from(struct dbt_file *file, const struct statx *stx)
+static void file_from(struct dbt_file *file, const struct dbt_stat *st)
 {
-	file->size_bytes = stx->stx_size;
-	file->dev = device_of(stx);
-	file->ino = stx->stx_ino;
-	file->nlink = stx->stx_nlink;
+	file->size_bytes = st->size_bytes;
+	file->dev = st->dev;
+	file->ino = st->ino;
+	file->nlink = st->nlink;
 }
-
-static const unsigned stat_mask = STATX_TYPE | STATX_SIZE | STATX_INO | STATX_NLINK;
 
 /* A link of ours whose copy is gone: what is known of it is the kept original, if there is one. */
 static void stat_dangling(const struct dbt_dir *dir, struct dbt_file *file)
 {
 	char original[NAME_MAX + 32];
-	struct statx stx;
+	struct dbt_stat st = { .name = original };
 
 	file->dangling = true;
-	if (original_name(file->name, original) == 0 &&
-	    dir->ctx->sys->statx(dir->fd, original, AT_SYMLINK_NOFOLLOW, stat_mask, &stx) == 0 &&
-	    S_ISREG(stx.stx_mode))
-		file_from(file, &stx);
+	if (original_name(file->name, original) < 0)
+		return;
+	dbt_stat_one(dir->ctx, dir->fd, AT_SYMLINK_NOFOLLOW, &st);
+	if (st.code == 0 && S_ISREG(st.mode))
+		file_from(file, &st);
 }
 
-/* Fills a file from its name. Returns 1 when it is one (or a link to keep in mind), 2 for a link of
- * ours to a directory, 0 when it is something else, -errno. */
-static int look(const struct dbt_dir *dir, struct dbt_file *file)
-{
-	struct statx stx;
-	int r = dir->ctx->sys->statx(dir->fd, file->name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
-	                             stat_mask, &stx);
+enum look {
+	LOOK_OTHER = 0,
+	LOOK_FILE,      /* also a link to keep in mind */
+	LOOK_DIRECTORY, /* a directory, or a link of ours to one: see file->promoted */
+};
 
-	if (r < 0)
-		return r;
-	if (S_ISREG(stx.stx_mode)) {
-		file_from(file, &stx);
-		return 1;
+/* What a name whose own stat is known stands for. */
+static enum look look(const struct dbt_dir *dir, const struct dbt_stat *own, struct dbt_file *file)
+{
+	struct dbt_stat behind = { .name = file->name };
+
+	if (S_ISREG(own->mode)) {
+		file_from(file, own);
+		return LOOK_FILE;
 	}
-	if (!S_ISLNK(stx.stx_mode))
-		return 0;
+	if (S_ISDIR(own->mode))
+		return LOOK_DIRECTORY;
+	if (!S_ISLNK(own->mode))
+		return LOOK_OTHER;
 	if (!link_is_ours(dir, file->name)) {
 		file->foreign_link = true;
-		return 1;
+		return LOOK_FILE;
 	}
 	file->promoted = true;
-	r = dir->ctx->sys->statx(dir->fd, file->name, AT_NO_AUTOMOUNT, stat_mask, &stx);
-	if (r == 0 && S_ISDIR(stx.stx_mode))
-		return 2;
-	if (r == 0 && S_ISREG(stx.stx_mode))
-		file_from(file, &stx);
+	dbt_stat_one(dir->ctx, dir->fd, 0, &behind);
+	if (behind.code == 0 && S_ISDIR(behind.mode))
+		return LOOK_DIRECTORY;
+	if (behind.code == 0 && S_ISREG(behind.mode))
+		file_from(file, &behind);
 	else
 		stat_dangling(dir, file);
-	return 1;
+	return LOOK_FILE;
+}
+
+static int find_later(struct dbt_dir *dir, struct dbt_file *file)
+{
+	struct dbt_stat st = { .name = file->name };
+
+	dbt_stat_one(dir->ctx, dir->fd, AT_SYMLINK_NOFOLLOW, &st);
+	if (st.code < 0)
+		return st.code;
+	return look(dir, &st, file) == LOOK_FILE ? 0 : -ENOENT;
 }
 
 struct dbt_file *dbt_dir_find(struct dbt_dir *dir, const char *name)
@@ -284,7 +303,7 @@ struct dbt_file *dbt_dir_find(struct dbt_dir *dir, const char *name)
 	if (!item)
 		return NULL;
 	item->file.name = strdup(name);
-	if (!item->file.name || look(dir, &item->file) != 1) {
+	if (!item->file.name || find_later(dir, &item->file) < 0) {
 		free(item->file.name);
 		free(item);
 		return NULL;
@@ -339,68 +358,93 @@ static int keep(struct walker *w, const struct dbt_file *file)
 	return 0;
 }
 
-static int one_name(struct walker *w, const struct dbt_dir *dir, struct level *level, char *name,
-                    const struct name_at *at)
+/* Threads are made when the first large directory comes. */
+static struct dbt_stats *helpers_for(struct walker *w, size_t n)
 {
-	struct dbt_file file = { .name = name };
-	int r;
-
-	if (at->type == DT_DIR)
-		return names_add(&level->subdirs, name, at->ino, DT_DIR);
-	if (at->type != DT_REG && at->type != DT_LNK && at->type != DT_UNKNOWN)
-		return 0;
-	if (dbt_name_is_ours(name))
-		return 0;
-	w->walk->result->files_seen++;
-	file.hint = dbt_dbkind_hint(name);
-	if (at->type == DT_REG && file.hint == DBT_HINT_EVERYDAY)
-		return 0;
-	r = look(dir, &file);
-	if (r < 0) {
-		dbt_walk_trouble(w->walk, dir->path, name, r);
-		return 0;
+	if (!w->helpers && !w->helpers_tried && n >= WORTH_HELPERS) {
+		w->helpers_tried = true;
+		w->helpers = dbt_stats_new(w->walk->ctx);
 	}
-	if (r == 0) {
-		struct statx stx;
+	return w->helpers;
+}
 
-		/* Filesystems that do not say the type in the listing. */
-		if (at->type == DT_UNKNOWN &&
-		    dir->ctx->sys->statx(dir->fd, name, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &stx) ==
-		            0 &&
-		    S_ISDIR(stx.stx_mode))
-			return names_add(&level->subdirs, name, at->ino, DT_DIR);
-		return 0;
+/* Names that need a look at their inode; directories are noted at once. */
+static int sort_out(struct walker *w, struct level *level)
+{
+	const struct names *names = &w->portion;
+
+	w->stats.n = 0;
+	for (size_t i = 0; i < names->at.n; i++) {
+		const unsigned char type = names->at.items[i].type;
+		char *name = names->text.data + names->at.items[i].off;
+		struct dbt_stat *st;
+		unsigned hint;
+
+		if (type == DT_DIR) {
+			int r = names_add(&level->subdirs, name, names->at.items[i].ino, DT_DIR);
+
+			if (r < 0)
+				return r;
+			continue;
+		}
+		if ((type != DT_REG && type != DT_LNK && type != DT_UNKNOWN) ||
+		    dbt_name_is_ours(name))
+			continue;
+		w->walk->result->files_seen += type == DT_UNKNOWN ? 0 : 1;
+		hint = dbt_dbkind_hint(name);
+		if (type == DT_REG && hint == DBT_HINT_EVERYDAY)
+			continue;
+		st = dbt_vec_push(&w->stats);
+		if (!st)
+			return -ENOMEM;
+		st->name = name;
+		st->hint = hint;
+		st->type = type;
 	}
-	if (r == 2)
-		return names_add(&level->subdirs, name, at->ino, DT_LNK);
-	w->walk->bytes_seen += file.size_bytes;
-	if (file.hint & (DBT_HINT_LEAD | DBT_HINT_MEMBER) || file.promoted ||
-	    file.size_bytes >= DBT_ODD_NAME_BYTES)
-		return keep(w, &file);
 	return 0;
+}
+
+static int one_name(struct walker *w, const struct dbt_dir *dir, struct level *level,
+                    const struct dbt_stat *st)
+{
+	struct dbt_file file = { .name = st->name, .hint = st->hint };
+	enum look what;
+
+	if (st->code < 0) {
+		dbt_walk_trouble(w->walk, dir->path, st->name, st->code);
+		return 0;
+	}
+	what = look(dir, st, &file);
+	w->walk->result->files_seen += st->type == DT_UNKNOWN && what == LOOK_FILE ? 1 : 0;
+	w->walk->bytes_seen += file.size_bytes;
+	if (what == LOOK_FILE && (file.hint & (DBT_HINT_LEAD | DBT_HINT_MEMBER) || file.promoted ||
+	                          file.size_bytes >= DBT_ODD_NAME_BYTES))
+		return keep(w, &file);
+	return what != LOOK_DIRECTORY ? 0
+	                              : names_add(&level->subdirs, st->name, st->ino,
+	                                          file.promoted ? DT_LNK : DT_DIR);
 }
 
 static int one_portion(struct walker *w, const struct dbt_dir *dir, struct level *level)
 {
 	struct names *names = &w->portion;
+	int r;
 
 	if (names->at.n > 1)
 		qsort(names->at.items, names->at.n, sizeof(names->at.items[0]), by_inode);
-	for (size_t i = 0; i < names->at.n; i++) {
-		int r;
+	r = sort_out(w, level);
+	for (size_t done = 0; r == 0 && done < w->stats.n;) {
+		size_t n = w->stats.n - done < STATS_AT_ONCE ? w->stats.n - done : STATS_AT_ONCE;
 
-		if (i % 256 == 255) {
-			if (dbt_ctx_cancelled(dir->ctx))
-				return -ECANCELED;
-			progress(w->walk, dir->path);
-		}
-		r = one_name(w, dir, level, names->text.data + names->at.items[i].off,
-		             &names->at.items[i]);
-		if (r < 0)
-			return r;
+		if (dbt_ctx_cancelled(dir->ctx))
+			return -ECANCELED;
+		progress(w->walk, dir->path);
+		dbt_stats_run(helpers_for(w, n), dir->ctx, dir->fd, w->stats.items + done, n);
+		for (size_t end = done + n; r == 0 && done < end; done++)
+			r = one_name(w, dir, level, &w->stats.items[done]);
 	}
 	names_clear(names);
-	return 0;
+	return r;
 }
 
 static int list(struct walker *w, const struct dbt_dir *dir, struct level *level)
@@ -665,6 +709,8 @@ int dbt_walk_tree(struct dbt_walk *walk, int fd, const char *path)
 	while (w.levels.n > 0)
 		leave(&w);
 	free(w.levels.items);
+	dbt_stats_free(w.helpers);
+	free(w.stats.items);
 	free(w.files.items);
 	names_release(&w.portion);
 	dbt_buf_release(&w.path);

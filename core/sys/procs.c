@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,46 +208,72 @@ static int look_at_fds(struct walk *w)
  * overlay (before Linux 6.9) both are the lower file's. So the inode number or the path makes a
  * candidate, and map_files, which leads to the very file, decides. Where that is not allowed, path
  * and numbers have to do. */
+struct map {
+	const char *range, *perms, *path;
+	uint64_t dev, ino;
+};
+
+/* Ends the word that at stands on and moves behind it. */
+static char *word(char **at)
+{
+	char *start = *at + strspn(*at, " ");
+
+	*at = start + strcspn(start, " ");
+	if (**at != '\0')
+		*(*at)++ = '\0';
+	return start;
+}
+
+static bool parse_map(char *line, struct map *ret)
+{
+	char *dev, *ino, *end;
+
+	ret->range = word(&line);
+	ret->perms = word(&line);
+	(void)word(&line);
+	dev = word(&line);
+	ino = word(&line);
+	ret->path = line + strspn(line, " ");
+	ret->dev = (uint64_t)strtoul(dev, &end, 16) << 32;
+	if (*end != ':' || strlen(ret->perms) < 4 || strlen(ret->range) > 40)
+		return false;
+	ret->dev |= strtoul(end + 1, NULL, 16);
+	ret->ino = strtoull(ino, NULL, 10);
+	return true;
+}
+
+static bool map_names_it(const struct walk *w, size_t i, const char *path)
+{
+	const char *mine = w->map_paths[i];
+
+	return mine &&
+	       (strcmp(path, mine) == 0 || (is_dir(&w->files[i]) && lies_below(path, mine)));
+}
+
 static void look_at_map(struct walk *w, char *line)
 {
-	char range[64], what[96], perms[8], *path;
-	unsigned major, minor;
-	unsigned long long map_ino;
+	char what[96];
+	struct map map;
 	uint64_t dev = 0, ino = 0;
-	int path_at = 0;
 	bool ask = false, known;
 
-	if (sscanf(line, "%63s %7s %*s %x:%x %llu %n", range, perms, &major, &minor, &map_ino,
-	           &path_at) < 5 ||
-	    path_at == 0)
+	if (!parse_map(line, &map))
 		return;
-	path = line + path_at;
-	for (size_t i = 0; i < w->n_files && !ask; i++) {
-		const char *mine = w->map_paths[i];
-
-		ask = map_ino == w->files[i].ident->ino ||
-		      (mine && (strcmp(path, mine) == 0 ||
-		                (is_dir(&w->files[i]) && lies_below(path, mine))));
-	}
+	for (size_t i = 0; i < w->n_files && !ask; i++)
+		ask = map.ino == w->files[i].ident->ino || map_names_it(w, i, map.path);
 	if (!ask)
 		return;
-	(void)snprintf(what, sizeof(what), "map_files/%s", range);
+	(void)snprintf(what, sizeof(what), "map_files/%s", map.range);
 	known = statx_of(w, what, &dev, &ino);
 	for (size_t i = 0; i < w->n_files; i++) {
 		const struct dbt_ident *id = w->files[i].ident;
-		const char *mine = w->map_paths[i];
-		bool hit;
+		bool hit = known ? dev == id->dev && ino == id->ino
+		                 : map.dev == id->dev && map.ino == id->ino;
 
-		if (known)
-			hit = dev == id->dev && ino == id->ino;
-		else
-			hit = (map_ino == id->ino &&
-			       id->dev == (((uint64_t)major << 32) | minor)) ||
-			      (mine && strcmp(path, mine) == 0);
-		if (!hit && mine && is_dir(&w->files[i]))
-			hit = lies_below(path, mine);
+		if (!hit && (!known || is_dir(&w->files[i])))
+			hit = map_names_it(w, i, map.path);
 		if (hit)
-			w->how[i] |= perms[1] == 'w' && perms[3] == 's'
+			w->how[i] |= map.perms[1] == 'w' && map.perms[3] == 's'
 			                     ? DBT_PROC_MAPPED_READ | DBT_PROC_MAPPED_WRITE
 			                     : DBT_PROC_MAPPED_READ;
 	}
@@ -380,10 +405,21 @@ static void look_at_cmdline(struct walk *w)
 		}
 }
 
+static uint32_t effective_uid(const struct walk *w)
+{
+	char status[4096], *at;
+
+	if (read_of(w, "status", status, sizeof(status)) <= 0)
+		return UINT32_MAX;
+	at = strstr(status, "\nUid:");
+	if (!at)
+		return UINT32_MAX;
+	(void)strtoul(at + strlen("\nUid:"), &at, 10); /* the real one */
+	return (uint32_t)strtoul(at, NULL, 10);
+}
+
 static int report(struct walk *w)
 {
-	char status[4096], name[64];
-	const char *uid;
 	ssize_t len;
 
 	for (size_t i = 0; i < w->n_files; i++) {
@@ -397,18 +433,10 @@ static int report(struct walk *w)
 		p->pid = w->pid;
 		p->how = w->how[i];
 		p->file = i;
-		len = read_of(w, "comm", name, sizeof(name));
-		if (len > 0 && name[len - 1] == '\n')
-			name[len - 1] = '\0';
-		memcpy(p->name, name, sizeof(p->name));
-		p->uid = UINT32_MAX;
-		if (read_of(w, "status", status, sizeof(status)) > 0) {
-			unsigned long euid;
-
-			uid = strstr(status, "\nUid:");
-			if (uid && sscanf(uid, "\nUid: %*u %lu", &euid) == 1)
-				p->uid = (uint32_t)euid;
-		}
+		p->uid = effective_uid(w);
+		len = read_of(w, "comm", p->name, sizeof(p->name));
+		if (len > 0 && p->name[len - 1] == '\n')
+			p->name[len - 1] = '\0';
 	}
 	return 0;
 }
@@ -435,52 +463,13 @@ static int look_at_process(struct walk *w)
 	return report(w);
 }
 
-/* The fields of /proc/PID/stat that follow the command name, which may hold anything. Returns 0 or
- * -errno. pid 0 is the calling process. */
-static int read_stat(const struct dbt_ctx *ctx, int pid, char *ret_state, int *ret_parent,
-                     uint64_t *ret_start)
-{
-	struct dbt_buf buf = { 0 };
-	char name[64], state;
-	const char *rest;
-	unsigned long long start;
-	int parent, r;
-
-	if (pid == 0)
-		(void)snprintf(name, sizeof(name), "proc/self/stat");
-	else
-		(void)snprintf(name, sizeof(name), "proc/%d/stat", pid);
-	r = dbt_root_read_line(ctx->root, name, &buf);
-	if (r < 0) {
-		dbt_buf_release(&buf);
-		return r;
-	}
-	rest = strrchr(dbt_buf_str(&buf), ')');
-	/* from field 3 on: state ppid ..., field 22 is the start time */
-	if (!rest || sscanf(rest + 1,
-	                    " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-	                    "%*s %*s %llu",
-	                    &state, &parent, &start) != 3) {
-		dbt_buf_release(&buf);
-		return -EINVAL;
-	}
-	dbt_buf_release(&buf);
-	*ret_state = state;
-	*ret_parent = parent;
-	*ret_start = start;
-	return 0;
-}
-
 static void find_ancestors(struct walk *w)
 {
-	int pid = (int)getpid(), parent = 0;
-	uint64_t start;
-	char state;
+	int pid = (int)getpid();
 
-	while (pid > 0 && w->n_ancestors < MAX_ANCESTORS &&
-	       read_stat(w->ctx, pid, &state, &parent, &start) == 0) {
+	while (pid > 0 && w->n_ancestors < MAX_ANCESTORS) {
 		w->ancestors[w->n_ancestors++] = pid;
-		pid = parent;
+		pid = dbt_procs_parent(w->ctx, pid);
 	}
 }
 
@@ -619,46 +608,4 @@ const char *dbt_proc_how_text(unsigned how, char out[DBT_PROC_HOW_TEXT_BYTES])
 			used += (size_t)snprintf(out + used, DBT_PROC_HOW_TEXT_BYTES - used, "%s%s",
 			                         used > 0 ? ", " : "", words[i].text);
 	return out;
-}
-
-int dbt_procs_self_start(const struct dbt_ctx *ctx, struct dbt_run *ret)
-{
-	struct dbt_run run = { .pid = (int)getpid() };
-	struct dbt_buf boot = { 0 };
-	char state;
-	int parent, r;
-
-	r = read_stat(ctx, 0, &state, &parent, &run.start_ticks);
-	if (r == 0)
-		r = dbt_root_read_line(ctx->root, "proc/sys/kernel/random/boot_id", &boot);
-	if (r == 0 && (boot.len == 0 || boot.len >= sizeof(run.boot_id)))
-		r = -EINVAL;
-	if (r == 0) {
-		memcpy(run.boot_id, boot.data, boot.len + 1);
-		*ret = run;
-	}
-	dbt_buf_release(&boot);
-	return r;
-}
-
-bool dbt_procs_is_alive(const struct dbt_ctx *ctx, int pid, uint64_t start_ticks,
-                        const char *boot_id)
-{
-	struct dbt_buf boot = { 0 };
-	uint64_t start;
-	char state;
-	int parent;
-	bool same_boot;
-
-	if (pid <= 0)
-		return false;
-	same_boot = dbt_root_read_line(ctx->root, "proc/sys/kernel/random/boot_id", &boot) == 0 &&
-	            strcmp(dbt_buf_str(&boot), boot_id) == 0;
-	dbt_buf_release(&boot);
-	if (!same_boot)
-		return false;
-	/* hidepid hides it from us, kill() still tells that it exists: then it counts as alive */
-	if (read_stat(ctx, pid, &state, &parent, &start) < 0)
-		return ctx->root->live && kill(pid, 0) < 0 && errno == EPERM;
-	return start == start_ticks && state != 'Z' && state != 'X';
 }

@@ -82,4 +82,7 @@ int dbt_procs_self_start(const struct dbt_ctx *ctx, struct dbt_run *ret);
 bool dbt_procs_is_alive(const struct dbt_ctx *ctx, int pid, uint64_t start_ticks,
                         const char *boot_id);
 
+/* The parent's number, 0 for init (and the kernel's own), or -errno. */
+int dbt_procs_parent(const struct dbt_ctx *ctx, int pid);
+
 #endif

@@ -2,6 +2,7 @@
 
 #include "support/tree.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -39,11 +40,23 @@ static bool mount_it(const char *fstype, const char *base)
 	       run(base, "mount -o loop image mnt");
 }
 
+/* In a mount namespace of this program's own: whatever happens to it, the mounts and their loop
+ * devices go when it ends. */
+static bool own_namespace(void)
+{
+	static bool done;
+
+	if (!done)
+		done = unshare(CLONE_NEWNS) == 0 &&
+		       mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+	return done;
+}
+
 char *loopfs_mount(const char *fstype, const char **ret_why)
 {
-	char *base, *mount;
+	char *base, *point;
 
-	if (geteuid() != 0) {
+	if (geteuid() != 0 || !own_namespace()) {
 		*ret_why = "mounting needs root";
 		return NULL;
 	}
@@ -55,18 +68,18 @@ char *loopfs_mount(const char *fstype, const char **ret_why)
 		*ret_why = "mkfs, a loop device or the filesystem is missing here";
 		return NULL;
 	}
-	mount = tree_path(base, "mnt");
-	assert_int_equal(chmod(mount, 0755), 0);
+	point = tree_path(base, "mnt");
+	assert_int_equal(chmod(point, 0755), 0);
 	free(base);
-	return mount;
+	return point;
 }
 
-void loopfs_umount(char *mount)
+void loopfs_umount(char *point)
 {
-	if (!mount)
+	if (!point)
 		return;
-	assert_int_equal(umount2(mount, 0), 0);
-	*strrchr(mount, '/') = '\0';
-	tree_remove(mount);
-	free(mount);
+	assert_int_equal(umount2(point, 0), 0);
+	*strrchr(point, '/') = '\0';
+	tree_remove(point);
+	free(point);
 }

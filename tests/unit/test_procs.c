@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -105,6 +106,7 @@ static pid_t start(deed_fn deed, const char *path)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
+		child_check(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0); /* a failing test ends us */
 		deed(path);
 		child_check(write(ready[1], "x", 1) == 1);
 		for (;;)
@@ -584,6 +586,7 @@ static void a_run_is_alive_until_it_ends(void **state)
 	pid = fork();
 	if (pid == 0) {
 		child_check(dbt_procs_self_start(&ctx, &run) == 0);
+		child_check(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
 		child_check(write(out[1], &run, sizeof(run)) == (ssize_t)sizeof(run));
 		for (;;)
 			(void)pause();

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define COMMANDS(X)
+#define COMMANDS(X) X(complete)
 
 #define DECLARE(name) extern const struct command cmd_##name;
 #define POINT(name)   &cmd_##name,

@@ -40,8 +40,7 @@ static void print_names(const struct app *app, const char *state_dir, bool activ
 {
 	struct dbt_ledger *ledger;
 
-	if (!state_dir ||
-	    dbt_ledger_open(&app->ctx, state_dir, DBT_LEDGER_READ, &ledger, NULL) < 0)
+	if (!state_dir || dbt_ledger_open(&app->ctx, state_dir, DBT_LEDGER_READ, &ledger, NULL) < 0)
 		return;
 	if (active)
 		print_active(ledger);

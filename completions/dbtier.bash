@@ -70,10 +70,10 @@ _dbtier_quote()
 		quoted=''
 		for ((i = 0; i < ${#name}; i++)); do
 			c=${name:i:1}
-			[[ $c == [\"\$\`\\] ]] && quoted+=\\
+			[[ $c == [\$\`\\] ]] && quoted+=\\
 			quoted+=$c
 		done
-		[[ $name != *[[:cntrl:]]* ]]
+		[[ $name != *[\"[:cntrl:]]* ]]
 		;;
 	*)
 		printf -v quoted %q "$name"

@@ -1,0 +1,261 @@
+#include "flow/exchange.h"
+
+#include "base/cleanup.h"
+#include "flow/dirs.h"
+#include "flow/look.h"
+#include "move/swap.h"
+#include "sys/lease.h"
+#include "sys/procs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+/* --- in ------------------------------------------------------------------------------------------------- */
+
+/* Where the filesystem grants no lease, /proc tells who writes. */
+static int refuse_writers(struct dbt_flow *flow, const struct dbt_pmember *m,
+                          const struct dbt_ident *now, struct dbt_err *err)
+{
+	struct dbt_procs users = { 0 };
+	int r = dbt_procs_users(flow->ctx, now, NULL, &users, err);
+
+	if (r == 0 && dbt_procs_count(&users, DBT_PROC_WRITES) > 0)
+		r = dbt_err_refuse(err, "'%s' is open for writing", m->path);
+	dbt_procs_release(&users);
+	return r;
+}
+
+struct guard {
+	const struct dbt_ctx *ctx;
+	int fd;
+	bool leased;
+};
+
+static bool still_unbroken(void *data)
+{
+	const struct guard *guard = data;
+
+	return !guard->leased || !dbt_lease_broken(guard->ctx, guard->fd);
+}
+
+static int take_guard(struct dbt_flow *flow, const struct dbt_pmember *m, struct guard *guard,
+                      struct dbt_err *err)
+{
+	const char *why;
+	int r = dbt_lease_take(flow->ctx, guard->fd, &why);
+
+	guard->leased = r > 0;
+	if (r == -EAGAIN)
+		return dbt_err_refuse(err, "'%s' is open for writing", m->path);
+	if (r < 0)
+		return dbt_err_sys(err, r, "cannot take a lease on '%s'", m->path);
+	if (r > 0)
+		return 0;
+	dbt_ctx_log(flow->ctx, DBT_LOG_DETAIL, "no lease on '%s': %s; looking for writers in /proc",
+	            m->path, why);
+	return refuse_writers(flow, m, &m->source, err);
+}
+
+static int swap_one(struct dbt_flow *flow, const struct dbt_promotion *p,
+                    const struct dbt_pmember *m, const struct dbt_look *look, struct dbt_err *err)
+{
+	const struct dbt_expect original = { .ident = &m->source,
+		                             .with_ctime = true,
+		                             .any_dev = true };
+	const struct dbt_expect link = { .link_text = m->copy };
+	struct guard guard = { .ctx = flow->ctx };
+	dbt_autoclose int fd = dbt_at_open(flow->ctx, &look->path, O_RDONLY | O_NONBLOCK, 0);
+	int r;
+
+	if (fd < 0)
+		return dbt_err_sys(err, fd, "cannot open '%s'", m->path);
+	guard.fd = fd;
+	if (!p->by_link && look->kept_is == DBT_KEPT_MISSING) {
+		r = dbt_swap_make_link(flow->ctx, &look->path, m->kept, m->copy, &m->source, err);
+		if (r < 0)
+			return r;
+	}
+	r = take_guard(flow, m, &guard, err);
+	if (r == 0 && p->by_link)
+		r = dbt_swap_by_hardlink(flow->ctx, &look->path, &original, m->kept, m->part,
+		                         m->copy, err);
+	else if (r == 0)
+		r = dbt_swap_exchange(flow->ctx, &look->path, &original, m->kept, &link,
+		                      still_unbroken, &guard, err);
+	if (guard.leased)
+		dbt_lease_drop(flow->ctx, fd);
+	return r;
+}
+
+static int swap_member(struct dbt_flow *flow, const struct dbt_promotion *p,
+                       const struct dbt_pmember *m, struct dbt_err *err)
+{
+	struct dbt_look look;
+	int r = dbt_look_at(flow->ctx, p, m, &look, err);
+
+	if (r < 0)
+		return r;
+	if (look.path_is == DBT_PATH_LINK && look.kept_is == DBT_KEPT_ORIGINAL)
+		r = 0; /* done by an interrupted run */
+	else if (look.path_is != DBT_PATH_ORIGINAL)
+		r = dbt_err_set(err, DBT_ERR_CHANGED, -ESTALE,
+		                "'%s' was replaced or changed meanwhile", m->path);
+	else if (look.kept_is != DBT_KEPT_MISSING && look.kept_is != DBT_KEPT_LINK)
+		r = dbt_err_refuse(err, "a file named '%s' stands beside '%s': remove it first",
+		                   m->kept, m->path);
+	else
+		r = swap_one(flow, p, m, &look, err);
+	dbt_look_release(&look);
+	return r;
+}
+
+int dbt_exchange_in(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err)
+{
+	struct dbt_dirs dirs = { 0 };
+	int r = dbt_dirs_of(flow->ctx, p, false, &dirs, err);
+
+	if (r == 0)
+		r = dbt_dirs_lock(flow->ctx, &dirs, err);
+	for (size_t i = 0; r == 0 && i < p->n_members; i++) {
+		r = swap_member(flow, p, &p->members[i], err);
+		if (r == 0 && dbt_ctx_cancelled(flow->ctx))
+			r = dbt_err_sys(err, -ECANCELED, "putting the links in place");
+	}
+	if (r == 0)
+		r = dbt_dirs_sync(flow->ctx, &dirs, err);
+	dbt_dirs_release(&dirs);
+	return r;
+}
+
+/* --- out ------------------------------------------------------------------------------------------------ */
+
+/* The name beside the path that holds what belongs there, and what it is: the file that was copied back, or the
+ * kept original. NULL: neither. */
+static const char *comeback(const struct dbt_pmember *m, const struct dbt_look *look,
+                            struct dbt_expect *ret_expect)
+{
+	if (m->back && look->back_is == DBT_KEPT_ORIGINAL) {
+		*ret_expect = (struct dbt_expect){ .ident = &m->returned, .any_dev = true };
+		return m->back;
+	}
+	if (look->kept_is == DBT_KEPT_ORIGINAL) {
+		*ret_expect = (struct dbt_expect){ .ident = &m->source, .any_dev = true };
+		return m->kept;
+	}
+	return NULL;
+}
+
+static int put_back(struct dbt_flow *flow, const struct dbt_promotion *p,
+                    const struct dbt_pmember *m, const struct dbt_look *look, struct dbt_err *err)
+{
+	const struct dbt_expect link = { .link_text = m->copy };
+	struct dbt_expect expect;
+	const char *name = comeback(m, look, &expect);
+	int r;
+
+	if (!name)
+		return dbt_err_set(
+			err, DBT_ERR_CHANGED, -ESTALE,
+			"'%s' stays a link to '%s': the original beside it %s", m->path, m->copy,
+			look->kept_is == DBT_KEPT_MISSING ? "is missing" : "is not what it was");
+	if (p->by_link) {
+		r = flow->ctx->sys->renameat2(look->path.dirfd, name, look->path.dirfd,
+		                              look->path.name, 0);
+		return r < 0 ? dbt_err_sys(err, r, "cannot put '%s' back", m->path) : 0;
+	}
+	return dbt_swap_exchange(flow->ctx, &look->path, &link, name, &expect, NULL, NULL, err);
+}
+
+/* Nothing stands at the path: the original goes there, unless something appears in that instant. */
+static int put_into_gap(struct dbt_flow *flow, const struct dbt_pmember *m,
+                        const struct dbt_look *look, struct dbt_err *err)
+{
+	struct dbt_expect expect;
+	const char *name = comeback(m, look, &expect);
+	int r;
+
+	if (!name)
+		return dbt_err_set(err, DBT_ERR_CHANGED, -ENOENT,
+		                   "'%s' is gone, and so is the original beside it", m->path);
+	r = flow->ctx->sys->renameat2(look->path.dirfd, name, look->path.dirfd, look->path.name,
+	                              RENAME_NOREPLACE);
+	return r < 0 ? dbt_err_sys(err, r, "cannot put '%s' back", m->path) : 0;
+}
+
+static int return_member(struct dbt_flow *flow, const struct dbt_promotion *p,
+                         const struct dbt_pmember *m, struct dbt_err *err)
+{
+	struct dbt_look look;
+	int r = dbt_look_at(flow->ctx, p, m, &look, err);
+
+	if (r < 0)
+		return r;
+	switch (look.path_is) {
+	case DBT_PATH_LINK:
+		r = put_back(flow, p, m, &look, err);
+		break;
+	case DBT_PATH_MISSING:
+		if (look.path.dirfd < 0)
+			r = dbt_err_sys(err, look.dir_error, "the directory of '%s' is gone",
+			                m->path);
+		else
+			r = put_into_gap(flow, m, &look, err);
+		break;
+	case DBT_PATH_ORIGINAL:
+		/* Swapped by hard link and stopped half-way: the kept name is the second name of the file. */
+		if (p->by_link && look.kept_is == DBT_KEPT_ORIGINAL)
+			r = dbt_swap_unlink(
+				flow->ctx, look.path.dirfd, m->kept,
+				&(struct dbt_expect){ .ident = &m->source, .any_dev = true });
+		r = r < 0 ? dbt_err_sys(err, r, "cannot remove '%s' beside '%s'", m->kept, m->path)
+		          : 0;
+		break;
+	case DBT_PATH_RETURNED:
+		break;
+	case DBT_PATH_OTHER:
+		r = dbt_err_set(err, DBT_ERR_CHANGED, -ESTALE,
+		                "'%s' is another file by now, it stays as it is", m->path);
+		break;
+	}
+	dbt_look_release(&look);
+	return r;
+}
+
+int dbt_exchange_out(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err)
+{
+	struct dbt_dirs dirs = { 0 };
+	struct dbt_err other;
+	int r = dbt_dirs_of(flow->ctx, p, false, &dirs, err), one;
+
+	if (r == 0)
+		r = dbt_dirs_lock(flow->ctx, &dirs, err);
+	if (r == 0) {
+		for (size_t i = 0; i < p->n_members; i++) {
+			one = return_member(flow, p, &p->members[i], r == 0 ? err : &other);
+			if (r == 0)
+				r = one;
+		}
+		one = dbt_dirs_sync(flow->ctx, &dirs, r == 0 ? err : &other);
+		if (r == 0)
+			r = one;
+	}
+	dbt_dirs_release(&dirs);
+	return r;
+}
+
+int dbt_exchange_count_links(struct dbt_flow *flow, const struct dbt_promotion *p, size_t *ret,
+                             struct dbt_err *err)
+{
+	*ret = 0;
+	for (size_t i = 0; i < p->n_members; i++) {
+		struct dbt_look look;
+		int r = dbt_look_at(flow->ctx, p, &p->members[i], &look, err);
+
+		if (r < 0)
+			return r;
+		*ret += look.path_is == DBT_PATH_LINK;
+		dbt_look_release(&look);
+	}
+	return 0;
+}

@@ -1,0 +1,163 @@
+#include "flow/look.h"
+
+#include "move/swap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Gone or no directory any more: findings, not errors. */
+static bool is_absence(int r)
+{
+	return r == -ENOENT || r == -ENOTDIR || r == -ELOOP;
+}
+
+static int resolve(const struct dbt_ctx *ctx, const char *path, struct dbt_at *ret,
+                   struct dbt_err *err)
+{
+	int r = dbt_at_resolve_strict(ctx, path, ret, err);
+
+	if (r < 0)
+		*ret = (struct dbt_at){ .dirfd = -1 };
+	return r;
+}
+
+/* 1 and the identity, 0 when there is nothing, -errno. */
+static int ident_if_any(const struct dbt_ctx *ctx, int dirfd, const char *name,
+                        struct dbt_ident *ret)
+{
+	int r = dbt_ident_of(ctx, dirfd, name, ret);
+
+	return r == 0 ? 1 : is_absence(r) ? 0 : r;
+}
+
+static int is_our_link(const struct dbt_ctx *ctx, int dirfd, const char *name,
+                       const struct dbt_pmember *m)
+{
+	return dbt_expect_check(ctx, dirfd, name, &(struct dbt_expect){ .link_text = m->copy });
+}
+
+/* Device numbers may be of another boot; inode, birth time, size and mtime tell. */
+static bool same(const struct dbt_ident *now, const struct dbt_ident *recorded)
+{
+	return recorded->ino != 0 && dbt_ident_same_content(now, recorded, false, true);
+}
+
+static int look_at_path(const struct dbt_ctx *ctx, const struct dbt_pmember *m,
+                        struct dbt_look *look)
+{
+	struct dbt_ident now;
+	int r = ident_if_any(ctx, look->path.dirfd, look->path.name, &now);
+
+	if (r <= 0) {
+		look->path_is = DBT_PATH_MISSING;
+		return r;
+	}
+	if (same(&now, &m->source)) {
+		look->path_is = DBT_PATH_ORIGINAL;
+		return 0;
+	}
+	if (same(&now, &m->returned)) {
+		look->path_is = DBT_PATH_RETURNED;
+		return 0;
+	}
+	r = is_our_link(ctx, look->path.dirfd, look->path.name, m);
+	look->path_is = r == 1 ? DBT_PATH_LINK : DBT_PATH_OTHER;
+	return r < 0 ? r : 0;
+}
+
+static int look_at_aside(const struct dbt_ctx *ctx, const struct dbt_pmember *m, int dirfd,
+                         const char *name, const struct dbt_ident *recorded, enum dbt_kept_is *ret)
+{
+	struct dbt_ident now;
+	int r = ident_if_any(ctx, dirfd, name, &now);
+
+	*ret = DBT_KEPT_MISSING;
+	if (r <= 0)
+		return r;
+	if (same(&now, recorded))
+		*ret = DBT_KEPT_ORIGINAL;
+	else if (recorded->ino != 0 && dbt_ident_same_inode(&now, recorded, true))
+		*ret = DBT_KEPT_CHANGED;
+	else if ((r = is_our_link(ctx, dirfd, name, m)) == 1)
+		*ret = DBT_KEPT_LINK;
+	else
+		*ret = DBT_KEPT_OTHER;
+	return r < 0 ? r : 0;
+}
+
+/* The place where the target was mounted is an ordinary directory now, or gone. Kernels before 5.8 do not say:
+ * then the target directory's inode tells. */
+static bool target_is_mounted(const struct dbt_ctx *ctx, const struct dbt_promotion *p)
+{
+	struct dbt_ident mount, target;
+
+	if (p->target_mount && dbt_ident_of(ctx, AT_FDCWD, p->target_mount, &mount) == 0 &&
+	    mount.mount_root)
+		return true;
+	return dbt_ident_of(ctx, AT_FDCWD, p->target, &target) == 0 && target.ino == p->target_ino;
+}
+
+static int look_at_copy(const struct dbt_ctx *ctx, const struct dbt_promotion *p,
+                        const struct dbt_pmember *m, struct dbt_look *look)
+{
+	const struct dbt_ident *was = &m->copied;
+	struct dbt_ident now = { 0 };
+	int r = look->copy.dirfd < 0 ? 0
+	                             : ident_if_any(ctx, look->copy.dirfd, look->copy.name, &now);
+
+	if (r < 0)
+		return r;
+	look->copy_ident = now;
+	if (r == 0)
+		look->copy_is = target_is_mounted(ctx, p) ? DBT_COPY_MISSING : DBT_COPY_UNMOUNTED;
+	else if (was->ino == 0 || !dbt_ident_same_inode(&now, was, true))
+		look->copy_is = target_is_mounted(ctx, p) ? DBT_COPY_OTHER : DBT_COPY_UNMOUNTED;
+	else if (!dbt_ident_same_content(&now, was, false, true))
+		look->copy_is = DBT_COPY_MODIFIED;
+	else
+		look->copy_is = now.ctime_ns == was->ctime_ns ? DBT_COPY_INTACT : DBT_COPY_TOUCHED;
+	return 0;
+}
+
+int dbt_look_at(const struct dbt_ctx *ctx, const struct dbt_promotion *p,
+                const struct dbt_pmember *m, struct dbt_look *ret, struct dbt_err *err)
+{
+	struct dbt_look look = { .path = { .dirfd = -1 }, .copy = { .dirfd = -1 } };
+	int r;
+
+	look.dir_error = resolve(ctx, m->path, &look.path, err);
+	if (look.dir_error < 0 && !is_absence(look.dir_error))
+		return look.dir_error;
+	r = resolve(ctx, m->copy, &look.copy, err);
+	if (r < 0 && !is_absence(r)) {
+		dbt_look_release(&look);
+		return r;
+	}
+	r = 0;
+	if (look.path.dirfd >= 0) {
+		r = look_at_path(ctx, m, &look);
+		if (r == 0)
+			r = look_at_aside(ctx, m, look.path.dirfd, m->kept, &m->source,
+			                  &look.kept_is);
+		if (r == 0 && m->back)
+			r = look_at_aside(ctx, m, look.path.dirfd, m->back, &m->returned,
+			                  &look.back_is);
+	}
+	if (r == 0)
+		r = look_at_copy(ctx, p, m, &look);
+	if (r < 0) {
+		dbt_look_release(&look);
+		return dbt_err_sys(err, r, "cannot look at '%s'", m->path);
+	}
+	dbt_err_clear(err);
+	*ret = look;
+	return 0;
+}
+
+void dbt_look_release(struct dbt_look *look)
+{
+	dbt_at_release(&look->path);
+	dbt_at_release(&look->copy);
+}

@@ -1,0 +1,320 @@
+#include "flow/plan.h"
+
+#include "base/cleanup.h"
+#include "flow/checks.h"
+#include "flow/select.h"
+#include "survey/mounts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Everything that is looked at on the way to a plan. */
+struct draft {
+	const struct dbt_ctx *ctx;
+	struct dbt_ledger *ledger;
+	const struct dbt_plan_opts *opts;
+	struct dbt_selection sel;
+	int target_fd;
+	char *target; /* canonical */
+	struct dbt_mounts *mounts;
+	struct dbt_place from, to;
+	struct dbt_speeds from_speeds, to_speeds;
+	struct dbt_promotions known; /* of the ledger */
+	struct dbt_promotion p;
+};
+
+static int out_of_memory(struct dbt_err *err)
+{
+	return dbt_err_sys(err, -ENOMEM, "cannot plan");
+}
+
+/* --- the target ----------------------------------------------------------------------------------------- */
+
+static int open_target(struct draft *d, struct dbt_err *err)
+{
+	const char *target = d->opts->target;
+	int r;
+
+	d->target_fd = d->ctx->sys->openat(AT_FDCWD, target, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	if (d->target_fd == -ENOENT)
+		return dbt_err_sys(err, d->target_fd, "the target directory '%s' does not exist",
+		                   target);
+	if (d->target_fd < 0)
+		return dbt_err_sys(err, d->target_fd, "cannot use '%s' as target directory",
+		                   target);
+	r = dbt_fd_path(d->target_fd, &d->target);
+	if (r < 0)
+		return dbt_err_sys(err, r, "cannot resolve '%s'", target);
+	if (faccessat(d->target_fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
+		return dbt_err_refuse(err, "the target directory '%s' is not writable: %s",
+		                      d->target, dbt_err_text(errno));
+	return 0;
+}
+
+static int find_places(struct draft *d, struct dbt_err *err)
+{
+	dbt_autoclose int fd = d->ctx->sys->openat(AT_FDCWD, d->sel.paths[0],
+	                                           O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0);
+	int r;
+
+	if (fd < 0)
+		return dbt_err_sys(err, fd, "cannot open '%s'", d->sel.paths[0]);
+	r = dbt_mounts_new(d->ctx, &d->mounts, err);
+	if (r == 0)
+		r = dbt_place_of_fd(d->ctx, d->mounts, fd, NULL, &d->from, err);
+	if (r == 0)
+		r = dbt_place_of_fd(d->ctx, d->mounts, d->target_fd, NULL, &d->to, err);
+	return r;
+}
+
+static int check_places(struct draft *d, struct dbt_err *err)
+{
+	const struct dbt_pair pair = {
+		.from = &d->from,
+		.to = &d->to,
+		.from_speeds = &d->from_speeds,
+		.to_speeds = &d->to_speeds,
+		.source = d->sel.path,
+		.target = d->target,
+		.force = d->opts->force,
+		.reclaim = d->opts->reclaim,
+	};
+
+	if (d->sel.uri_target && strpbrk(d->target, "?#%"))
+		return dbt_err_refuse(err,
+		                      "'%s' is opened by its tool as a file: URI, which breaks on "
+		                      "the '?', '#' or "
+		                      "'%%' in '%s': choose another directory",
+		                      d->sel.path, d->target);
+	return dbt_check_pair(d->ctx, &pair, err);
+}
+
+/* --- one file ------------------------------------------------------------------------------------------- */
+
+static int fill_names(struct draft *d, size_t i, struct dbt_pmember *m, struct dbt_err *err)
+{
+	const char *base = strrchr(d->sel.names[i], '/');
+
+	base = base ? base + 1 : d->sel.names[i];
+	m->path = strdup(d->sel.paths[i]);
+	if (asprintf(&m->kept, ".%s.dbtier-original", base) < 0)
+		m->kept = NULL;
+	if (asprintf(&m->part, ".dbtier-%s-%zu.part", d->p.token, i) < 0)
+		m->part = NULL;
+	if (asprintf(&m->copy, "%s/%s%s%s", strcmp(d->target, "/") == 0 ? "" : d->target,
+	             d->sel.is_set ? d->sel.name : "", d->sel.is_set ? "/" : "",
+	             d->sel.names[i]) < 0)
+		m->copy = NULL;
+	if (!m->path || !m->kept || !m->part || !m->copy)
+		return out_of_memory(err);
+	if (strlen(m->copy) >= PATH_MAX)
+		return dbt_err_refuse(err, "the path of the copy of '%s' would be too long",
+		                      m->path);
+	return 0;
+}
+
+/* A copy of ours that waits for its removal is ours again, with what was recorded of it. */
+static const struct dbt_pmember *find_waiting(const struct draft *d, const char *copy)
+{
+	for (size_t i = 0; i < d->known.n; i++)
+		for (size_t j = 0; j < d->known.items[i].n_members; j++) {
+			const struct dbt_pmember *m = &d->known.items[i].members[j];
+
+			if (m->copy_left && strcmp(m->copy, copy) == 0)
+				return m;
+		}
+	return NULL;
+}
+
+static int check_takeover(const struct draft *d, const struct dbt_pmember *m,
+                          const struct dbt_ident *there, struct dbt_err *err)
+{
+	if (!S_ISREG(there->mode))
+		return dbt_err_refuse(
+			err,
+			"'%s' exists and is not a regular file: move it away, or choose another "
+			"directory",
+			m->copy);
+	if (dbt_ident_same_inode(there, &m->source, false))
+		return dbt_err_refuse(err, "'%s' is the very file that is to be promoted", m->copy);
+	if (there->nlink != 1)
+		return dbt_err_refuse(
+			err, "'%s' exists and has other names (hard links): move it away", m->copy);
+	if ((there->mode & 022) ||
+	    (there->uid != geteuid() && there->uid != m->source.uid && there->uid != 0))
+		return dbt_err_refuse(err, "'%s' exists and others could write to it: move it away",
+		                      m->copy);
+	if (there->size_bytes != m->source.size_bytes)
+		return dbt_err_refuse(
+			err,
+			"'%s' exists with another size: move it away, or choose another directory",
+			m->copy);
+	(void)d;
+	return 0;
+}
+
+/* What stands under the copy's name already is compared later, byte by byte. */
+static int check_name_free(struct draft *d, struct dbt_pmember *m, struct dbt_err *err)
+{
+	const struct dbt_pmember *waiting;
+	struct dbt_ident there;
+	struct dbt_at at;
+	int r = dbt_at_resolve_strict(d->ctx, m->copy, &at, err);
+
+	if (r == -ENOENT) { /* the set's directory is not there yet */
+		dbt_err_clear(err);
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	r = dbt_at_ident(d->ctx, &at, &there);
+	dbt_at_release(&at);
+	if (r < 0)
+		return r == -ENOENT ? 0 : dbt_err_sys(err, r, "cannot look at '%s'", m->copy);
+	r = check_takeover(d, m, &there, err);
+	if (r < 0)
+		return r;
+	waiting = find_waiting(d, m->copy);
+	m->taken_over = !(waiting && dbt_ident_same_content(&there, &waiting->copied, true, true));
+	m->copied = there;
+	return 0;
+}
+
+static int plan_file(struct draft *d, size_t i, struct dbt_err *err)
+{
+	struct dbt_pmember *m = &d->p.members[i];
+	struct dbt_at at;
+	int r = fill_names(d, i, m, err);
+
+	if (r == 0)
+		r = dbt_at_resolve_strict(d->ctx, m->path, &at, err);
+	if (r < 0)
+		return r;
+	r = dbt_check_source(d->ctx, &at, &m->source, err);
+	dbt_at_release(&at);
+	return r == 0 ? check_name_free(d, m, err) : r;
+}
+
+/* --- the whole ------------------------------------------------------------------------------------------ */
+
+static uint64_t reserve_of(const struct draft *d)
+{
+	if (!d->opts->reserve_set)
+		return dbt_default_reserve(&d->to);
+	if (d->opts->reserve_percent > 0)
+		return (uint64_t)((double)d->to.size_bytes * d->opts->reserve_percent / 100);
+	return d->opts->reserve_bytes;
+}
+
+/* Only what is not there yet and not in holes takes space. */
+static uint64_t bytes_needed(const struct dbt_promotion *p)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < p->n_members; i++) {
+		const struct dbt_ident *s = &p->members[i].source;
+		uint64_t allocated = s->blocks512 * 512;
+
+		if (p->members[i].copied.ino == 0)
+			sum += allocated > 0 && allocated < s->size_bytes ? allocated
+			                                                  : s->size_bytes;
+	}
+	return sum;
+}
+
+static int note_set_dir(struct draft *d, struct dbt_err *err)
+{
+	char *path = NULL;
+	struct dbt_ident there;
+
+	if (!d->sel.is_set)
+		return 0;
+	if (asprintf(&path, "%s/%s", strcmp(d->target, "/") == 0 ? "" : d->target, d->sel.name) < 0)
+		return out_of_memory(err);
+	if (dbt_ident_of(d->ctx, d->target_fd, d->sel.name, &there) == -ENOENT) {
+		d->p.made_dir = path;
+		return 0;
+	}
+	free(path);
+	if (!S_ISDIR(there.mode))
+		return dbt_err_refuse(err, "'%s' in '%s' is in the way: it is no directory",
+		                      d->sel.name, d->target);
+	return 0;
+}
+
+static int fill_promotion(struct draft *d, struct dbt_err *err)
+{
+	struct dbt_promotion *p = &d->p;
+	struct dbt_ident target;
+	int r = dbt_flow_token(d->ctx, p->token, err);
+
+	if (r == 0)
+		r = dbt_ident_fd(d->ctx, d->target_fd, &target);
+	if (r < 0)
+		return dbt_err_sys(err, r, "cannot look at '%s'", d->target);
+	p->name = strdup(d->sel.name);
+	p->format = strdup(d->sel.format);
+	p->path = strdup(d->sel.path);
+	p->target = strdup(d->target);
+	p->target_mount = strdup(d->to.mount);
+	p->target_uuid = d->to.fs_uuid ? strdup(d->to.fs_uuid) : NULL;
+	p->target_ino = target.ino;
+	p->is_set = d->sel.is_set;
+	p->reclaim = d->opts->reclaim;
+	p->by_link = false;
+	p->state = DBT_STATE_PLANNED;
+	p->members = calloc(d->sel.n, sizeof(*p->members));
+	p->n_members = p->members ? d->sel.n : 0;
+	if (!p->name || !p->format || !p->path || !p->target || !p->target_mount || !p->members)
+		return out_of_memory(err);
+	return note_set_dir(d, err);
+}
+
+static int make(struct draft *d, const char *what, struct dbt_err *err)
+{
+	int r = dbt_select(d->ctx, d->ledger, what, d->opts->all_files, &d->sel, err);
+
+	if (r == 0 && d->ledger)
+		r = dbt_ledger_load(d->ledger, &d->known, err);
+	if (r == 0)
+		r = open_target(d, err);
+	if (r == 0)
+		r = find_places(d, err);
+	if (r == 0)
+		r = check_places(d, err);
+	if (r == 0)
+		r = fill_promotion(d, err);
+	for (size_t i = 0; r == 0 && i < d->sel.n; i++)
+		r = plan_file(d, i, err);
+	if (r == 0)
+		r = dbt_check_space(d->ctx, d->target_fd, d->target, bytes_needed(&d->p),
+		                    d->p.n_members, reserve_of(d), err);
+	return r;
+}
+
+int dbt_plan_make(const struct dbt_ctx *ctx, struct dbt_ledger *ledger, const char *what,
+                  const struct dbt_plan_opts *opts, struct dbt_promotion *ret, struct dbt_err *err)
+{
+	struct draft d = { .ctx = ctx, .ledger = ledger, .opts = opts, .target_fd = -1 };
+	int r = make(&d, what, err);
+
+	if (r == 0)
+		*ret = d.p;
+	else
+		dbt_promotion_release(&d.p);
+	dbt_selection_release(&d.sel);
+	dbt_place_release(&d.from);
+	dbt_place_release(&d.to);
+	dbt_mounts_free(d.mounts);
+	dbt_promotions_release(&d.known);
+	free(d.target);
+	if (d.target_fd >= 0)
+		(void)close(d.target_fd);
+	return r;
+}

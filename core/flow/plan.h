@@ -1,0 +1,25 @@
+/* From a name on the command line to a promotion that can be carried out, or a refusal that says what would lift
+ * it. Reads only. */
+#ifndef DBT_FLOW_PLAN_H
+#define DBT_FLOW_PLAN_H
+
+#include "flow/flow.h"
+#include "record/promotion.h"
+
+struct dbt_plan_opts {
+	const char *target; /* --to; borrowed */
+	bool all_files;     /* not only the hot ones */
+	bool reclaim;
+	bool force;    /* lifts the rules that cannot lose data */
+	bool no_probe; /* judge devices by class only */
+	bool reserve_set;
+	uint64_t reserve_bytes; /* to leave free on the target */
+	double reserve_percent; /* > 0: this share of it instead */
+};
+
+/* ledger may be NULL when there is none (a dry run of a user without one): then only paths are names.
+ * Warnings go to ctx->log. Refusals are errors of kind REFUSED. */
+int dbt_plan_make(const struct dbt_ctx *ctx, struct dbt_ledger *ledger, const char *what,
+                  const struct dbt_plan_opts *opts, struct dbt_promotion *ret, struct dbt_err *err);
+
+#endif

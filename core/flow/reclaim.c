@@ -1,0 +1,162 @@
+#include "flow/reclaim.h"
+
+#include "base/cleanup.h"
+#include "flow/checks.h"
+#include "flow/dirs.h"
+#include "flow/look.h"
+#include "flow/prove.h"
+#include "move/swap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+static int check_member(struct dbt_flow *flow, const struct dbt_promotion *p,
+                        const struct dbt_pmember *m, struct dbt_err *err)
+{
+	struct dbt_look look;
+	struct dbt_at kept = { .dirfd = -1 };
+	int r = dbt_look_at(flow->ctx, p, m, &look, err);
+
+	if (r < 0)
+		return r;
+	if (look.path_is != DBT_PATH_LINK)
+		r = dbt_err_refuse(err, "'%s' is not the link to its copy any more", m->path);
+	else if (look.copy_is == DBT_COPY_UNMOUNTED)
+		r = dbt_err_refuse(err, "the filesystem of '%s' is not mounted", m->copy);
+	else if (look.kept_is != DBT_KEPT_ORIGINAL)
+		r = dbt_err_refuse(err, "the original '%s' beside '%s' %s", m->kept, m->path,
+		                   look.kept_is == DBT_KEPT_MISSING ? "is missing" : "was changed");
+	else if ((r = dbt_at_sibling(&look.path, m->kept, &kept)) < 0)
+		r = dbt_err_sys(err, r, "cannot look at '%s'", m->kept);
+	else
+		r = dbt_check_no_writer(flow->ctx, &kept, err);
+	dbt_at_release(&kept);
+	dbt_look_release(&look);
+	return r;
+}
+
+static int prove_all(struct dbt_flow *flow, const struct dbt_promotion *p, struct dbt_err *err)
+{
+	bool same, from_device;
+
+	for (size_t i = 0; i < p->n_members; i++) {
+		int r = dbt_prove_copy(flow->ctx, p, &p->members[i], &same, &from_device, err);
+
+		if (r < 0)
+			return r;
+		if (!same)
+			return err ? err->code : -EIO;
+		if (!from_device)
+			dbt_ctx_log(flow->ctx, DBT_LOG_WARNING,
+			            "'%s' was read and is right, but its filesystem does not show "
+			            "that the bytes "
+			            "came from the device rather than from memory",
+			            p->members[i].copy);
+	}
+	return 0;
+}
+
+/* The copy is about to be the only one: everything that leads to it must be on stable storage. */
+static int settle_copies(struct dbt_flow *flow, const struct dbt_promotion *p, struct dbt_err *err)
+{
+	struct dbt_dirs dirs = { 0 };
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < p->n_members; i++) {
+		const struct dbt_pmember *m = &p->members[i];
+		struct dbt_at at;
+		int fd;
+
+		r = dbt_at_resolve_strict(flow->ctx, m->copy, &at, err);
+		if (r < 0)
+			return r;
+		fd = dbt_at_open(flow->ctx, &at, O_RDONLY | O_NONBLOCK, 0);
+		r = fd < 0 ? fd : flow->ctx->sys->fsync(fd);
+		if (fd >= 0)
+			(void)flow->ctx->sys->close(fd);
+		dbt_at_release(&at);
+		if (r < 0)
+			(void)dbt_err_sys(err, r, "cannot flush '%s'", m->copy);
+	}
+	if (r == 0)
+		r = dbt_dirs_of(flow->ctx, p, true, &dirs, err);
+	if (r == 0)
+		r = dbt_dirs_sync(flow->ctx, &dirs, err);
+	dbt_dirs_release(&dirs);
+	return r;
+}
+
+static int delete_original(struct dbt_flow *flow, const struct dbt_promotion *p,
+                           struct dbt_pmember *m, struct dbt_err *err)
+{
+	const struct dbt_expect original = { .ident = &m->source, .any_dev = true };
+	struct dbt_look look;
+	int r = dbt_look_at(flow->ctx, p, m, &look, err);
+
+	if (r < 0)
+		return r;
+	if (look.path_is != DBT_PATH_LINK ||
+	    (look.copy_is != DBT_COPY_INTACT && look.copy_is != DBT_COPY_TOUCHED))
+		r = dbt_err_set(err, DBT_ERR_CHANGED, -ESTALE,
+		                "'%s' or its copy changed meanwhile: its original "
+		                "stays",
+		                m->path);
+	else
+		r = dbt_swap_unlink(flow->ctx, look.path.dirfd, m->kept, &original);
+	if (r >= 0)
+		m->reclaimed = r == 1 || look.kept_is == DBT_KEPT_MISSING;
+	if (r == 0 && !m->reclaimed)
+		r = dbt_err_set(err, DBT_ERR_CHANGED, -ESTALE,
+		                "the original '%s' changed meanwhile: it stays", m->kept);
+	else if (r < 0 && err && err->kind == DBT_ERR_NONE)
+		r = dbt_err_sys(err, r, "cannot delete '%s'", m->kept);
+	dbt_look_release(&look);
+	return r < 0 ? r : 0;
+}
+
+int dbt_reclaim_finish(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err)
+{
+	struct dbt_dirs dirs = { 0 };
+	struct dbt_err later;
+	int r = dbt_dirs_of(flow->ctx, p, false, &dirs, err);
+
+	if (r == 0)
+		r = dbt_dirs_lock(flow->ctx, &dirs, err);
+	dbt_err_clear(r == 0 ? err : NULL);
+	for (size_t i = 0; r == 0 && i < p->n_members; i++)
+		if (!p->members[i].reclaimed)
+			r = delete_original(flow, p, &p->members[i], err);
+	if (r == 0)
+		r = dbt_dirs_sync(flow->ctx, &dirs, err);
+	dbt_dirs_release(&dirs);
+	p->state = DBT_STATE_PROMOTED;
+	p->reclaim = r == 0;
+	if (dbt_flow_let_go(flow, p, r == 0 ? "reclaimed" : "reclaim given up", &later) < 0) {
+		if (r == 0 && err)
+			*err = later;
+		return r == 0 ? later.code : r;
+	}
+	return r;
+}
+
+int dbt_reclaim(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err)
+{
+	struct dbt_err later;
+	int r = dbt_check_durable_target(flow->ctx, p->target, err);
+
+	for (size_t i = 0; r == 0 && i < p->n_members; i++)
+		if (!p->members[i].reclaimed)
+			r = check_member(flow, p, &p->members[i], err);
+	if (r == 0)
+		r = prove_all(flow, p, err);
+	if (r == 0)
+		r = settle_copies(flow, p, err);
+	if (r == 0)
+		r = dbt_flow_enter(flow, p, DBT_STATE_RECLAIMING, err);
+	if (r == 0)
+		return dbt_reclaim_finish(flow, p, err);
+	p->state = DBT_STATE_PROMOTED;
+	(void)dbt_flow_let_go(flow, p, "reclaim refused", &later);
+	return r;
+}

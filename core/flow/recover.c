@@ -1,0 +1,234 @@
+#include "flow/recover.h"
+
+#include "base/vec.h"
+#include "flow/look.h"
+#include "flow/promote.h"
+#include "flow/reclaim.h"
+#include "flow/remove.h"
+#include "flow/rollback.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- what is to do -------------------------------------------------------------------------------------- */
+
+/* All copies stand proved under their names, and each path is still the original, or its link already. */
+static int can_roll_forward(struct dbt_flow *flow, const struct dbt_promotion *p, bool *ret,
+                            struct dbt_err *err)
+{
+	*ret = p->state == DBT_STATE_VERIFIED || p->state == DBT_STATE_SWAPPING;
+	for (size_t i = 0; *ret && i < p->n_members; i++) {
+		struct dbt_look l;
+		int r = dbt_look_at(flow->ctx, p, &p->members[i], &l, err);
+
+		if (r < 0)
+			return r;
+		*ret = (l.copy_is == DBT_COPY_INTACT || l.copy_is == DBT_COPY_TOUCHED) &&
+		       ((l.path_is == DBT_PATH_LINK && l.kept_is == DBT_KEPT_ORIGINAL) ||
+		        (l.path_is == DBT_PATH_ORIGINAL &&
+		         (l.kept_is == DBT_KEPT_MISSING || l.kept_is == DBT_KEPT_LINK)));
+		dbt_look_release(&l);
+	}
+	return 0;
+}
+
+/* A path that leads nowhere although the original is there: the copy was deleted, cleaned, or its filesystem is
+ * not mounted. */
+static int needs_return(struct dbt_flow *flow, const struct dbt_promotion *p, bool *ret,
+                        struct dbt_err *err)
+{
+	bool possible = true;
+
+	*ret = false;
+	for (size_t i = 0; i < p->n_members; i++) {
+		struct dbt_look l;
+		int r = dbt_look_at(flow->ctx, p, &p->members[i], &l, err);
+
+		if (r < 0)
+			return r;
+		if (l.path_is == DBT_PATH_LINK &&
+		    (l.copy_is == DBT_COPY_MISSING || l.copy_is == DBT_COPY_UNMOUNTED ||
+		     l.copy_is == DBT_COPY_OTHER))
+			*ret = true;
+		if (l.path_is != DBT_PATH_LINK || l.kept_is != DBT_KEPT_ORIGINAL)
+			possible = false;
+		dbt_look_release(&l);
+	}
+	*ret = *ret && possible;
+	return 0;
+}
+
+/* --- one promotion -------------------------------------------------------------------------------------- */
+
+static int forward_or_back(struct dbt_flow *flow, struct dbt_promotion *p, enum dbt_recovery *ret,
+                           struct dbt_err *err)
+{
+	struct dbt_err first;
+	bool forward = false;
+	int r = can_roll_forward(flow, p, &forward, err);
+
+	if (r == 0 && forward) {
+		r = dbt_promote_finish(flow, p, false, &first);
+		if (r == 0) {
+			*ret = DBT_RECOVERY_FINISHED;
+			return dbt_flow_let_go(flow, p, "recovered", err);
+		}
+	}
+	if (r < 0 && !forward)
+		return r;
+	*ret = DBT_RECOVERY_UNDONE;
+	return dbt_promote_undo(flow, p, forward ? first.text : "the run was interrupted", err);
+}
+
+static int return_to_original(struct dbt_flow *flow, struct dbt_promotion *p,
+                              enum dbt_recovery *ret, struct dbt_err *err)
+{
+	const struct dbt_rollback_opts opts = { .mode = DBT_ROLLBACK_PLAIN };
+	bool needed = false;
+	int r = needs_return(flow, p, &needed, err);
+
+	if (r < 0 || !needed) /* only a dead run's name is to be taken off */
+		return r < 0 ? r : dbt_flow_let_go(flow, p, "released", err);
+	*ret = DBT_RECOVERY_RETURNED;
+	return dbt_rollback(flow, p, &opts, err);
+}
+
+/* Does an active promotion use a copy that this one has left? Then it is not left any more. */
+static bool give_up_reused(struct dbt_promotion *p, const struct dbt_promotions *all)
+{
+	bool changed = false;
+
+	for (size_t i = 0; i < p->n_members; i++)
+		for (size_t j = 0; p->members[i].copy_left && j < all->n; j++)
+			for (size_t k = 0; dbt_state_is_active(all->items[j].state) &&
+			                   k < all->items[j].n_members;
+			     k++)
+				if (strcmp(all->items[j].members[k].copy, p->members[i].copy) ==
+				    0) {
+					p->members[i].copy_left = false;
+					changed = true;
+				}
+	return changed;
+}
+
+static int remove_leftovers(struct dbt_flow *flow, struct dbt_promotion *p,
+                            const struct dbt_promotions *all, enum dbt_recovery *ret,
+                            struct dbt_err *err)
+{
+	int r = dbt_remove_temporaries(flow, p, err);
+
+	if (r == 0 && !(give_up_reused(p, all) && !dbt_promotion_waits(p)))
+		r = dbt_remove_copies(flow, p, err);
+	if (r == 0 && !dbt_promotion_waits(p))
+		*ret = DBT_RECOVERY_CLEANED;
+	return r == 0 ? dbt_flow_let_go(flow, p, "cleaned up", err) : r;
+}
+
+static int recover_claimed(struct dbt_flow *flow, struct dbt_promotion *p,
+                           const struct dbt_promotions *all, enum dbt_recovery *ret,
+                           struct dbt_err *err)
+{
+	switch (p->state) {
+	case DBT_STATE_PLANNED:
+	case DBT_STATE_COPYING:
+	case DBT_STATE_VERIFIED:
+	case DBT_STATE_SWAPPING:
+		return forward_or_back(flow, p, ret, err);
+	case DBT_STATE_PROMOTED:
+		return return_to_original(flow, p, ret, err);
+	case DBT_STATE_RECLAIMING:
+		*ret = DBT_RECOVERY_FINISHED;
+		return dbt_reclaim_finish(flow, p, err);
+	case DBT_STATE_ROLLING_BACK:
+		*ret = DBT_RECOVERY_FINISHED;
+		return dbt_rollback_finish(flow, p, err);
+	case DBT_STATE_ROLLED_BACK:
+	case DBT_STATE_FAILED:
+		return remove_leftovers(flow, p, all, ret, err);
+	}
+	return 0;
+}
+
+/* Is there anything to do? A promotion that is well, or that ended long ago and left nothing, is not
+ * written to. What cannot be looked at is looked at again, with its error, by recover_one. */
+static bool is_of_interest(struct dbt_flow *flow, const struct dbt_promotion *p)
+{
+	bool needed = true;
+
+	if (p->owner.pid != 0 || dbt_promotion_waits(p))
+		return true;
+	if (p->state != DBT_STATE_PROMOTED)
+		return dbt_state_is_active(p->state);
+	return needs_return(flow, p, &needed, NULL) < 0 || needed;
+}
+
+static int report(struct dbt_recovery_report *list, const struct dbt_promotion *p,
+                  enum dbt_recovery what, const char *text)
+{
+	struct dbt_recovered *item;
+
+	if (what == DBT_RECOVERY_NONE)
+		return 0;
+	item = dbt_vec_push(list);
+	if (!item)
+		return -ENOMEM;
+	*item = (struct dbt_recovered){ .id = p->id,
+		                        .path = strdup(p->path),
+		                        .what = what,
+		                        .text = text ? strdup(text) : NULL };
+	list->n_failed += what == DBT_RECOVERY_FAILED;
+	return item->path && (!text || item->text) ? 0 : -ENOMEM;
+}
+
+static int recover_one(struct dbt_flow *flow, const struct dbt_promotion *seen,
+                       const struct dbt_promotions *all, struct dbt_recovery_report *list)
+{
+	enum dbt_recovery what = DBT_RECOVERY_NONE;
+	struct dbt_promotion p = { 0 };
+	struct dbt_err err = { 0 };
+	int r = dbt_flow_claim(flow, seen->id, &p, &err);
+
+	if (r < 0)
+		return report(list, seen,
+		              err.kind == DBT_ERR_BUSY ? DBT_RECOVERY_BUSY : DBT_RECOVERY_FAILED,
+		              err.text);
+	r = recover_claimed(flow, &p, all, &what, &err);
+	r = r < 0 ? report(list, &p, DBT_RECOVERY_FAILED, err.text) : report(list, &p, what, NULL);
+	dbt_promotion_release(&p);
+	return r;
+}
+
+int dbt_recover(struct dbt_flow *flow, struct dbt_recovery_report *ret, struct dbt_err *err)
+{
+	struct dbt_recovery_report list = { 0 };
+	struct dbt_promotions all = { 0 };
+	int r = dbt_ledger_load(flow->ledger, &all, err);
+
+	for (size_t i = 0; r == 0 && i < all.n; i++) {
+		if (!is_of_interest(flow, &all.items[i]))
+			continue;
+		r = recover_one(flow, &all.items[i], &all, &list);
+		if (r < 0)
+			(void)dbt_err_sys(err, r, "cannot recover");
+		else if (dbt_ctx_cancelled(flow->ctx))
+			r = dbt_err_sys(err, -ECANCELED, "recovering");
+	}
+	dbt_promotions_release(&all);
+	if (r < 0)
+		dbt_recovery_report_release(&list);
+	else
+		*ret = list;
+	return r;
+}
+
+void dbt_recovery_report_release(struct dbt_recovery_report *list)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		free(list->items[i].path);
+		free(list->items[i].text);
+	}
+	free(list->items);
+	*list = (struct dbt_recovery_report){ 0 };
+}

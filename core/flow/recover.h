@@ -1,0 +1,38 @@
+/* Ending what interrupted runs left, and repairing drift that can be repaired without a doubt. Decides from what is
+ * on disk, with the ledger as the guide. */
+#ifndef DBT_FLOW_RECOVER_H
+#define DBT_FLOW_RECOVER_H
+
+#include "flow/flow.h"
+#include "record/promotion.h"
+
+enum dbt_recovery {
+	DBT_RECOVERY_NONE = 0, /* nothing was to do */
+	DBT_RECOVERY_FINISHED, /* an interrupted step was carried to its end */
+	DBT_RECOVERY_UNDONE,   /* ... or taken back */
+	DBT_RECOVERY_RETURNED, /* the copy was lost: the path is the original again */
+	DBT_RECOVERY_CLEANED,  /* leftovers were removed */
+	DBT_RECOVERY_BUSY,     /* another run works on it: left alone */
+	DBT_RECOVERY_FAILED,   /* err of the report says why */
+};
+
+struct dbt_recovered {
+	int64_t id;
+	char *path;
+	enum dbt_recovery what;
+	char *text; /* a sentence; NULL */
+};
+
+struct dbt_recovery_report {
+	struct dbt_recovered *items; /* those where something was done or failed */
+	size_t n, cap;
+	size_t n_failed;
+};
+
+/* Goes through the whole ledger. Returns 0 also when single promotions could not be recovered (n_failed); an error
+ * only when the ledger itself cannot be used. */
+int dbt_recover(struct dbt_flow *flow, struct dbt_recovery_report *ret, struct dbt_err *err);
+
+void dbt_recovery_report_release(struct dbt_recovery_report *report);
+
+#endif

@@ -1,0 +1,281 @@
+#include "flow/remove.h"
+
+#include "base/cleanup.h"
+#include "flow/dirs.h"
+#include "flow/look.h"
+#include "flow/prove.h"
+#include "move/swap.h"
+#include "sys/procs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* --- temporary names ------------------------------------------------------------------------------------ */
+
+/* A file under one of our random names: the name is in the ledger and nobody can guess it; it was made by this
+ * user and has no other name. */
+static bool is_our_temporary(const struct dbt_ctx *ctx, int dirfd, const char *name)
+{
+	struct dbt_ident now;
+
+	return dbt_ident_of(ctx, dirfd, name, &now) == 0 && S_ISREG(now.mode) && now.nlink == 1;
+}
+
+static int unlink_temporary(const struct dbt_ctx *ctx, const struct dbt_at *at, const char *name,
+                            struct dbt_err *err)
+{
+	int r = 0;
+
+	if (is_our_temporary(ctx, at->dirfd, name))
+		r = ctx->sys->unlinkat(at->dirfd, name, 0);
+	return r < 0 && r != -ENOENT
+	               ? dbt_err_sys(err, r, "cannot remove '%s' beside '%s'", name, at->shown)
+	               : 0;
+}
+
+static int unlink_link(const struct dbt_ctx *ctx, const struct dbt_at *at, const char *name,
+                       const char *text, struct dbt_err *err)
+{
+	int r = dbt_swap_unlink(ctx, at->dirfd, name, &(struct dbt_expect){ .link_text = text });
+
+	return r < 0 ? dbt_err_sys(err, r, "cannot remove the link '%s' beside '%s'", name,
+	                           at->shown)
+	             : 0;
+}
+
+static int remove_beside_path(const struct dbt_ctx *ctx, const struct dbt_promotion *p,
+                              const struct dbt_pmember *m, const struct dbt_look *look,
+                              struct dbt_err *err)
+{
+	int r;
+
+	if (look->path.dirfd < 0)
+		return 0;
+	dbt_swap_remove_scratch(ctx, look->path.dirfd, p->token);
+	r = unlink_link(ctx, &look->path, m->kept, m->copy, err);
+	/* The link that dbt_swap_by_hardlink prepares has the name of the unfinished copy. */
+	if (r == 0)
+		r = unlink_link(ctx, &look->path, m->part, m->copy, err);
+	if (r == 0 && m->back)
+		r = unlink_link(ctx, &look->path, m->back, m->copy, err);
+	if (r == 0 && m->back)
+		r = unlink_temporary(ctx, &look->path, m->back, err);
+	return r;
+}
+
+int dbt_remove_temporaries(struct dbt_flow *flow, const struct dbt_promotion *p,
+                           struct dbt_err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < p->n_members; i++) {
+		const struct dbt_pmember *m = &p->members[i];
+		struct dbt_look look;
+
+		r = dbt_look_at(flow->ctx, p, m, &look, err);
+		if (r < 0)
+			break;
+		r = remove_beside_path(flow->ctx, p, m, &look, err);
+		if (r == 0 && look.copy.dirfd >= 0)
+			r = unlink_temporary(flow->ctx, &look.copy, m->part, err);
+		dbt_look_release(&look);
+	}
+	return r;
+}
+
+/* --- copies --------------------------------------------------------------------------------------------- */
+
+/* Before the promotion was complete a copy is only ever a duplicate. */
+static bool is_undo(const struct dbt_promotion *p)
+{
+	return p->state == DBT_STATE_COPYING || p->state == DBT_STATE_VERIFIED ||
+	       p->state == DBT_STATE_SWAPPING || p->state == DBT_STATE_FAILED;
+}
+
+/* The bytes of the copy exist a second time: at the path, or in the kept original. */
+static bool exists_twice(const struct dbt_promotion *p, const struct dbt_look *look)
+{
+	return look->path_is == DBT_PATH_ORIGINAL || look->path_is == DBT_PATH_RETURNED ||
+	       look->kept_is == DBT_KEPT_ORIGINAL || p->state == DBT_STATE_COPYING ||
+	       p->state == DBT_STATE_VERIFIED;
+}
+
+static void say_left(struct dbt_flow *flow, const struct dbt_pmember *m, const char *why)
+{
+	dbt_ctx_log(flow->ctx, DBT_LOG_WARNING,
+	            "'%s' stays for now: %s; 'dbtier recover' removes it later", m->copy, why);
+}
+
+/* Who uses the copies? One walk through /proc for all of them. */
+static int find_users(struct dbt_flow *flow, const struct dbt_promotion *p,
+                      const struct dbt_look *looks, struct dbt_procs *ret, struct dbt_err *err)
+{
+	dbt_autofree struct dbt_procs_file *files = calloc(p->n_members, sizeof(*files));
+
+	if (!files)
+		return dbt_err_sys(err, -ENOMEM, "cannot look for users of the copies");
+	for (size_t i = 0; i < p->n_members; i++)
+		files[i] = (struct dbt_procs_file){ .ident = &looks[i].copy_ident,
+			                            .path = p->members[i].copy };
+	return dbt_procs_users_of(flow->ctx, files, p->n_members, ret, err);
+}
+
+static const struct dbt_proc *user_of(const struct dbt_procs *users, size_t file)
+{
+	for (size_t i = 0; i < users->n; i++)
+		if (users->items[i].file == file)
+			return &users->items[i];
+	return NULL;
+}
+
+/* Why a copy must stay; NULL when it may go. */
+static const char *reason_to_keep(struct dbt_flow *flow, const struct dbt_promotion *p,
+                                  const struct dbt_pmember *m, const struct dbt_look *look)
+{
+	struct dbt_err err;
+	bool same = false, from_device;
+
+	if (look->path_is == DBT_PATH_LINK)
+		return "its link is still in place";
+	if (!exists_twice(p, look))
+		return "it may be the only copy of its bytes";
+	if (look->copy_is == DBT_COPY_MODIFIED && p->rollback_mode != DBT_ROLLBACK_DISCARD_CHANGES)
+		return "it was modified meanwhile";
+	if (look->copy_is != DBT_COPY_TOUCHED || is_undo(p) ||
+	    p->rollback_mode == DBT_ROLLBACK_DISCARD_CHANGES)
+		return NULL;
+	/* Only ctime differs: its bytes decide. */
+	if (dbt_prove_copy(flow->ctx, p, m, &same, &from_device, &err) < 0 || !same)
+		return "it was modified meanwhile";
+	return NULL;
+}
+
+static void remove_copy(struct dbt_flow *flow, const struct dbt_promotion *p, struct dbt_pmember *m,
+                        const struct dbt_look *look, const struct dbt_proc *user)
+{
+	const struct dbt_expect expect = { .ident = &look->copy_ident, .with_ctime = true };
+	char how[DBT_PROC_HOW_TEXT_BYTES], text[256];
+	const char *why = reason_to_keep(flow, p, m, look);
+	int r;
+
+	m->copy_left = true;
+	if (!why && user) {
+		(void)snprintf(text, sizeof(text), "process %d (%s) has it %s", user->pid,
+		               user->name, dbt_proc_how_text(user->how, how));
+		why = text;
+	}
+	if (!why) {
+		r = dbt_swap_unlink(flow->ctx, look->copy.dirfd, look->copy.name, &expect);
+		m->copy_left = r != 1;
+		why = r == 1 ? NULL : r == 0 ? "it was modified meanwhile" : dbt_err_text(r);
+	}
+	if (why)
+		say_left(flow, m, why);
+}
+
+/* Only an empty directory can be removed: what others put there keeps it. */
+static void remove_dir_if_empty(struct dbt_flow *flow, const char *path)
+{
+	struct dbt_at at;
+
+	if (dbt_at_resolve_strict(flow->ctx, path, &at, NULL) < 0)
+		return;
+	if (flow->ctx->sys->unlinkat(at.dirfd, at.name, AT_REMOVEDIR) == 0)
+		(void)dbt_at_sync_dir(flow->ctx, &at);
+	dbt_at_release(&at);
+}
+
+/* The directories between the set's own and this copy, deepest first. */
+static void remove_inner_dirs(struct dbt_flow *flow, const char *copy, size_t outer_len)
+{
+	dbt_autofree char *dir = strdup(copy);
+	char *slash;
+
+	while (dir && (slash = strrchr(dir, '/')) && (size_t)(slash - dir) > outer_len) {
+		*slash = '\0';
+		remove_dir_if_empty(flow, dir);
+	}
+}
+
+static void remove_set_dirs(struct dbt_flow *flow, const struct dbt_promotion *p)
+{
+	size_t outer_len = strlen(p->target) + 1 + strlen(p->name);
+
+	if (!p->is_set || dbt_promotion_waits(p))
+		return;
+	for (size_t i = 0; i < p->n_members; i++)
+		remove_inner_dirs(flow, p->members[i].copy, outer_len);
+	if (p->made_dir)
+		remove_dir_if_empty(flow, p->made_dir);
+}
+
+static int look_at_all(struct dbt_flow *flow, const struct dbt_promotion *p, struct dbt_look *looks,
+                       size_t *ret_n, struct dbt_err *err)
+{
+	for (size_t i = 0; i < p->n_members; i++) {
+		int r = dbt_look_at(flow->ctx, p, &p->members[i], &looks[i], err);
+
+		if (r < 0)
+			return r;
+		*ret_n = i + 1;
+	}
+	return 0;
+}
+
+static void remove_each(struct dbt_flow *flow, struct dbt_promotion *p,
+                        const struct dbt_look *looks, const struct dbt_procs *users)
+{
+	for (size_t i = 0; i < p->n_members; i++) {
+		struct dbt_pmember *m = &p->members[i];
+
+		m->copy_left = false;
+		if (m->taken_over || m->copied.ino == 0)
+			continue;
+		switch (looks[i].copy_is) {
+		case DBT_COPY_UNMOUNTED:
+			m->copy_left = true;
+			say_left(flow, m, "its filesystem is not mounted");
+			break;
+		case DBT_COPY_INTACT:
+		case DBT_COPY_TOUCHED:
+		case DBT_COPY_MODIFIED:
+			remove_copy(flow, p, m, &looks[i], user_of(users, i));
+			break;
+		case DBT_COPY_MISSING:
+		case DBT_COPY_OTHER:
+			break;
+		}
+	}
+}
+
+int dbt_remove_copies(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err)
+{
+	dbt_autofree struct dbt_look *looks = calloc(p->n_members, sizeof(*looks));
+	struct dbt_procs users = { 0 };
+	struct dbt_dirs dirs = { 0 };
+	size_t n = 0;
+	int r;
+
+	if (!looks)
+		return dbt_err_sys(err, -ENOMEM, "cannot remove the copies");
+	r = look_at_all(flow, p, looks, &n, err);
+	if (r == 0)
+		r = find_users(flow, p, looks, &users, err);
+	if (r == 0)
+		r = dbt_dirs_of(flow->ctx, p, true, &dirs, err);
+	if (r == 0) {
+		remove_each(flow, p, looks, &users);
+		r = dbt_dirs_sync(flow->ctx, &dirs, err);
+		remove_set_dirs(flow, p);
+	}
+	for (size_t i = 0; i < n; i++)
+		dbt_look_release(&looks[i]);
+	dbt_procs_release(&users);
+	dbt_dirs_release(&dirs);
+	return r;
+}

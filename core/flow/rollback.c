@@ -1,0 +1,485 @@
+#include "flow/rollback.h"
+
+#include "base/cleanup.h"
+#include "flow/dirs.h"
+#include "flow/exchange.h"
+#include "flow/look.h"
+#include "flow/remove.h"
+#include "move/copy.h"
+#include "move/meta.h"
+#include "move/swap.h"
+#include "sys/lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* --- is it allowed -------------------------------------------------------------------------------------- */
+
+/* Only ctime tells that something happened to the copy: its bytes decide. The recorded identity is renewed when
+ * they are right. */
+static int reread_touched(struct dbt_flow *flow, struct dbt_pmember *m, const struct dbt_look *look,
+                          bool *ret_same, struct dbt_err *err)
+{
+	const struct dbt_copy_opts opts = { .shown_src = m->copy, .shown_dst = m->copy };
+	struct dbt_digest recorded, now = { 0 };
+	dbt_autoclose int fd = dbt_at_open(flow->ctx, &look->copy, O_RDONLY | O_NONBLOCK, 0);
+	int r;
+
+	if (fd < 0)
+		return dbt_err_sys(err, fd, "cannot open '%s'", m->copy);
+	r = dbt_copy_digest(flow->ctx, fd, m->copied.size_bytes, &opts, &now, NULL, err);
+	if (r < 0 && r != -EIO)
+		return r;
+	*ret_same = r == 0 && dbt_digest_parse(m->xxh128, &recorded) == 0 &&
+	            dbt_digest_equal(&recorded, &now);
+	if (*ret_same)
+		m->copied.ctime_ns = look->copy_ident.ctime_ns;
+	return 0;
+}
+
+static int refuse_modified(const struct dbt_pmember *m, struct dbt_err *err)
+{
+	return dbt_err_refuse(
+		err,
+		"the copy '%s' was modified since it was promoted; --keep-changes copies it "
+		"back, --discard-changes returns to the original; nothing was changed",
+		m->copy);
+}
+
+static int check_copy(struct dbt_flow *flow, struct dbt_pmember *m, const struct dbt_look *look,
+                      enum dbt_rollback_mode mode, struct dbt_err *err)
+{
+	bool is_needed = m->reclaimed || mode == DBT_ROLLBACK_KEEP_CHANGES, is_same = true;
+	int r = 0;
+
+	switch (look->copy_is) {
+	case DBT_COPY_INTACT:
+		return 0;
+	case DBT_COPY_TOUCHED:
+		if (mode == DBT_ROLLBACK_PLAIN)
+			r = reread_touched(flow, m, look, &is_same, err);
+		return r < 0 ? r : is_same ? 0 : refuse_modified(m, err);
+	case DBT_COPY_MODIFIED:
+		return mode == DBT_ROLLBACK_PLAIN ? refuse_modified(m, err) : 0;
+	case DBT_COPY_UNMOUNTED:
+	case DBT_COPY_MISSING:
+	case DBT_COPY_OTHER:
+		break;
+	}
+	if (!is_needed)
+		return 0; /* the original is there: the path gets well again */
+	if (look->copy_is == DBT_COPY_UNMOUNTED)
+		return dbt_err_refuse(
+			err, "the filesystem of '%s' is not mounted: mount it, then roll back",
+			m->copy);
+	return dbt_err_set(
+		err, DBT_ERR_CHANGED, -ENOENT, "the copy '%s' is gone or was replaced, and %s",
+		m->copy,
+		m->reclaimed ? "the original was reclaimed: restore the database from elsewhere"
+			     : "so are the changes in it: roll back without --keep-changes");
+}
+
+static int check_path(const struct dbt_pmember *m, const struct dbt_look *look, struct dbt_err *err)
+{
+	switch (look->path_is) {
+	case DBT_PATH_LINK:
+	case DBT_PATH_ORIGINAL:
+	case DBT_PATH_RETURNED:
+		return 0;
+	case DBT_PATH_MISSING:
+		if (look->path.dirfd >= 0 && look->kept_is == DBT_KEPT_ORIGINAL)
+			return 0;
+		return dbt_err_refuse(err,
+		                      "'%s' does not exist any more; the copy '%s' stays as it is",
+		                      m->path, m->copy);
+	case DBT_PATH_OTHER:
+	default:
+		return dbt_err_refuse(
+			err,
+			"'%s' is not dbtier's link any more but something newer, which rolling "
+			"back would replace: nothing was changed; the original is '%s' beside it",
+			m->path, m->kept);
+	}
+}
+
+static int check_original(const struct dbt_pmember *m, const struct dbt_look *look,
+                          enum dbt_rollback_mode mode, struct dbt_err *err)
+{
+	if (m->reclaimed || look->path_is != DBT_PATH_LINK || look->kept_is == DBT_KEPT_ORIGINAL)
+		return 0;
+	if (mode == DBT_ROLLBACK_KEEP_CHANGES)
+		return 0;
+	return dbt_err_refuse(
+		err,
+		"the original '%s' beside '%s' %s; --keep-changes copies the copy back; nothing "
+		"was changed",
+		m->kept, m->path, look->kept_is == DBT_KEPT_MISSING ? "is missing" : "was changed");
+}
+
+static int check_member(struct dbt_flow *flow, const struct dbt_promotion *p, struct dbt_pmember *m,
+                        enum dbt_rollback_mode mode, struct dbt_err *err)
+{
+	struct dbt_look look;
+	int r = dbt_look_at(flow->ctx, p, m, &look, err);
+
+	if (r < 0)
+		return r;
+	r = check_path(m, &look, err);
+	if (r == 0)
+		r = check_original(m, &look, mode, err);
+	if (r == 0 && look.path_is == DBT_PATH_LINK)
+		r = check_copy(flow, m, &look, mode, err);
+	dbt_look_release(&look);
+	return r;
+}
+
+/* --- copying back --------------------------------------------------------------------------------------- */
+
+static bool needs_copy_back(const struct dbt_promotion *p, const struct dbt_pmember *m)
+{
+	return m->reclaimed || p->rollback_mode == DBT_ROLLBACK_KEEP_CHANGES;
+}
+
+/* The copied-back file must be what was promoted, unless changes are wanted or given up on purpose. */
+static int check_digest(const struct dbt_promotion *p, const struct dbt_pmember *m,
+                        const struct dbt_digest *found, struct dbt_err *err)
+{
+	struct dbt_digest recorded;
+
+	if (p->rollback_mode != DBT_ROLLBACK_PLAIN)
+		return 0;
+	if (dbt_digest_parse(m->xxh128, &recorded) == 0 && dbt_digest_equal(&recorded, found))
+		return 0;
+	return dbt_err_set(
+		err, DBT_ERR_VERIFY, -EIO,
+		"the copy '%s' does not hold the bytes that were promoted any more; --keep-changes "
+		"takes it as it is",
+		m->copy);
+}
+
+static int fill_back(struct dbt_flow *flow, const struct dbt_promotion *p, struct dbt_pmember *m,
+                     int src, int dst, uint64_t limit_bytes_s, struct dbt_err *err)
+{
+	const struct dbt_copy_opts opts = { .limit_bytes_s = limit_bytes_s,
+		                            .shown_src = m->copy,
+		                            .shown_dst = m->path };
+	struct dbt_meta_report report = { 0 };
+	struct dbt_copy_result result;
+	struct dbt_ident from, after;
+	int r = dbt_ident_fd(flow->ctx, src, &from);
+
+	if (r < 0)
+		return dbt_err_sys(err, r, "cannot look at '%s'", m->copy);
+	r = dbt_copy_file(flow->ctx, src, &from, dst, &opts, &result, err);
+	if (r == 0)
+		r = check_digest(p, m, &result.digest, err);
+	if (r == 0)
+		r = dbt_meta_apply(flow->ctx, src, dst, &report, err);
+	dbt_meta_report_release(&report);
+	if (r == 0)
+		r = dbt_meta_apply_times(flow->ctx, &from, dst, err);
+	if (r < 0)
+		return r;
+	r = dbt_ident_fd(flow->ctx, src, &after);
+	if (r == 0 && !dbt_ident_same_content(&from, &after, true, false))
+		return dbt_err_set(err, DBT_ERR_CHANGED, -ESTALE,
+		                   "'%s' changed while it was copied back", m->copy);
+	if (r == 0)
+		r = flow->ctx->sys->fsync(dst);
+	if (r == 0)
+		r = dbt_ident_fd(flow->ctx, dst, &m->returned);
+	if (r == 0)
+		m->copied =
+			from; /* what was copied back is what may be removed later, nothing newer */
+	return r < 0 ? dbt_err_sys(err, r, "cannot finish the file for '%s'", m->path) : 0;
+}
+
+static int copy_back_one(struct dbt_flow *flow, const struct dbt_promotion *p,
+                         struct dbt_pmember *m, const struct dbt_look *look, uint64_t limit_bytes_s,
+                         struct dbt_err *err)
+{
+	dbt_autoclose int src = dbt_at_open(flow->ctx, &look->copy, O_RDONLY | O_NONBLOCK, 0);
+	int dst, r;
+
+	if (src < 0)
+		return dbt_err_sys(err, src, "cannot open '%s'", m->copy);
+	dst = flow->ctx->sys->openat(look->path.dirfd, m->back,
+	                             O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (dst < 0)
+		return dbt_err_sys(err, dst, "cannot create a file beside '%s'", m->path);
+	r = fill_back(flow, p, m, src, dst, limit_bytes_s, err);
+	if (r < 0) {
+		(void)flow->ctx->sys->close(dst);
+		return r;
+	}
+	r = flow->ctx->sys->close(dst);
+	return r < 0 ? dbt_err_sys(err, r, "cannot close the file for '%s'", m->path) : 0;
+}
+
+/* Room beside the path for what comes back, with a little left over for everybody else. */
+static int copy_back_member(struct dbt_flow *flow, const struct dbt_promotion *p,
+                            struct dbt_pmember *m, uint64_t limit_bytes_s, struct dbt_err *err)
+{
+	struct dbt_look look;
+	int r = dbt_look_at(flow->ctx, p, m, &look, err);
+
+	if (r < 0)
+		return r;
+	if (look.path_is == DBT_PATH_LINK && look.back_is == DBT_KEPT_MISSING)
+		r = copy_back_one(flow, p, m, &look, limit_bytes_s, err);
+	dbt_look_release(&look);
+	return r;
+}
+
+static int copy_back_all(struct dbt_flow *flow, struct dbt_promotion *p, uint64_t limit_bytes_s,
+                         struct dbt_err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < p->n_members; i++)
+		if (needs_copy_back(p, &p->members[i]))
+			r = copy_back_member(flow, p, &p->members[i], limit_bytes_s, err);
+	/* recover must know the finished files by their inodes before they get their names. */
+	return r == 0 ? dbt_ledger_save(flow->ledger, p, "copied back", err) : r;
+}
+
+/* --- the whole ------------------------------------------------------------------------------------------ */
+
+static int name_backs(struct dbt_promotion *p, struct dbt_err *err)
+{
+	for (size_t i = 0; i < p->n_members; i++) {
+		struct dbt_pmember *m = &p->members[i];
+
+		if (m->back || !needs_copy_back(p, m))
+			continue;
+		if (asprintf(&m->back, ".dbtier-%s-%zu-back.part", p->token, i) < 0) {
+			m->back = NULL;
+			return dbt_err_sys(err, -ENOMEM, "cannot roll back '%s'", p->path);
+		}
+	}
+	return 0;
+}
+
+/* Everything that can be taken back before the first path is exchanged: unfinished files beside the paths. */
+static int abandon(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err)
+{
+	struct dbt_err later;
+	int code = err ? err->code : -EIO;
+
+	if (dbt_remove_temporaries(flow, p, &later) < 0)
+		return dbt_err_add(err, "%s", later.text);
+	for (size_t i = 0; i < p->n_members; i++)
+		p->members[i].returned = (struct dbt_ident){ 0 };
+	p->rollback_mode = DBT_ROLLBACK_PLAIN;
+	p->keep_copy = false;
+	p->state = DBT_STATE_PROMOTED;
+	if (dbt_flow_let_go(flow, p, "rollback given up", &later) < 0)
+		return dbt_err_add(err, "%s", later.text);
+	(void)dbt_err_add(err, "the database stays promoted as it was");
+	return code;
+}
+
+/* From here on there is only forward: each path is the link or already the plain file. */
+static int return_paths(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err)
+{
+	struct dbt_err count_err;
+	size_t links = 0;
+	int r = dbt_exchange_out(flow, p, err);
+
+	/* A path that holds something newer by now is not ours any more, and nothing is left to do there. */
+	if (r < 0 && (dbt_exchange_count_links(flow, p, &links, &count_err) < 0 || links > 0))
+		return r;
+	if (r < 0 && err)
+		dbt_ctx_log(flow->ctx, DBT_LOG_WARNING, "%s", err->text);
+	for (size_t i = 0; i < p->n_members; i++)
+		p->members[i].copy_left = !p->members[i].taken_over && !p->keep_copy;
+	return dbt_flow_enter(flow, p, DBT_STATE_ROLLED_BACK, err);
+}
+
+static void note_superseded(struct dbt_flow *flow, const struct dbt_promotion *p)
+{
+	for (size_t i = 0; i < p->n_members; i++)
+		if (needs_copy_back(p, &p->members[i]) && !p->members[i].reclaimed)
+			dbt_ctx_log(flow->ctx, DBT_LOG_NOTE,
+			            "the older original of '%s' stays beside it as '%s'; delete it "
+			            "when it is no "
+			            "longer wanted",
+			            p->members[i].path, p->members[i].kept);
+}
+
+static int clean_up(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err)
+{
+	int r = dbt_remove_temporaries(flow, p, err);
+	struct dbt_dirs dirs = { 0 };
+
+	if (r == 0 && !p->keep_copy)
+		r = dbt_remove_copies(flow, p, err);
+	if (r == 0)
+		r = dbt_dirs_of(flow->ctx, p, false, &dirs, err);
+	if (r == 0)
+		r = dbt_dirs_sync(flow->ctx, &dirs, err);
+	dbt_dirs_release(&dirs);
+	if (r == 0)
+		note_superseded(flow, p);
+	return r == 0 ? dbt_flow_let_go(flow, p, "cleaned up", err) : r;
+}
+
+int dbt_rollback_finish(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err)
+{
+	int r;
+
+	if (p->state == DBT_STATE_ROLLING_BACK) {
+		r = copy_back_all(flow, p, 0, err);
+		if (r < 0)
+			return abandon(flow, p, err);
+		r = return_paths(flow, p, err);
+		if (r < 0)
+			return r;
+	}
+	return clean_up(flow, p, err);
+}
+
+int dbt_rollback(struct dbt_flow *flow, struct dbt_promotion *p,
+                 const struct dbt_rollback_opts *opts, struct dbt_err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < p->n_members; i++)
+		r = check_member(flow, p, &p->members[i], opts->mode, err);
+	if (r == 0) {
+		p->rollback_mode = opts->mode;
+		p->keep_copy = opts->keep_copy;
+		r = name_backs(p, err);
+	}
+	if (r == 0)
+		r = dbt_flow_enter(flow, p, DBT_STATE_ROLLING_BACK, err);
+	if (r < 0) {
+		struct dbt_err later;
+
+		p->state = DBT_STATE_PROMOTED;
+		(void)dbt_flow_let_go(flow, p, "rollback refused", &later);
+		return r;
+	}
+	r = copy_back_all(flow, p, opts->limit_bytes_s, err);
+	if (r < 0)
+		return abandon(flow, p, err);
+	r = return_paths(flow, p, err);
+	if (r == 0)
+		r = clean_up(flow, p, err);
+	return r < 0 ? dbt_err_add(err, "'dbtier recover' ends what was begun") : 0;
+}
+
+/* --- without a ledger ----------------------------------------------------------------------------------- */
+
+struct lone {
+	struct dbt_at at;
+	char *kept;
+	char *text; /* of the link */
+	struct dbt_ident original;
+};
+
+static void lone_release(struct lone *l)
+{
+	dbt_at_release(&l->at);
+	free(l->kept);
+	free(l->text);
+}
+
+static int lone_init(const struct dbt_ctx *ctx, const char *path, struct lone *l,
+                     struct dbt_err *err)
+{
+	int r = dbt_at_resolve(ctx, path, &l->at, err);
+
+	if (r < 0)
+		return r;
+	r = dbt_at_readlink(&l->at, &l->text);
+	if (r < 0)
+		return dbt_err_set(
+			err, DBT_ERR_UNKNOWN, r,
+			"no promotion of '%s' is recorded, and it is no link: nothing to roll back",
+			l->at.shown);
+	if (asprintf(&l->kept, ".%s.dbtier-original", l->at.name) < 0) {
+		l->kept = NULL;
+		return dbt_err_sys(err, -ENOMEM, "cannot roll back '%s'", path);
+	}
+	r = dbt_ident_of(ctx, l->at.dirfd, l->kept, &l->original);
+	if (r < 0 || !S_ISREG(l->original.mode))
+		return dbt_err_set(
+			err, DBT_ERR_UNKNOWN, -ENOENT,
+			"no promotion of '%s' is recorded, and no original '%s' stands beside it",
+			l->at.shown, l->kept);
+	return 0;
+}
+
+static int lone_compare(const struct dbt_ctx *ctx, const struct lone *l, struct dbt_err *err)
+{
+	const struct dbt_copy_opts opts = { .shown_src = l->at.shown, .shown_dst = l->kept };
+	dbt_autoclose int copy =
+		ctx->sys->openat(l->at.dirfd, l->at.name, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+	dbt_autoclose int kept = ctx->sys->openat(
+		l->at.dirfd, l->kept, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
+	bool is_same = false;
+	int r;
+
+	if (kept < 0)
+		return dbt_err_sys(err, kept, "cannot open '%s' beside '%s'", l->kept, l->at.shown);
+	if (copy == -ENOENT)
+		return 0; /* the link dangles: only the original is left */
+	if (copy < 0)
+		return dbt_err_sys(err, copy, "cannot open '%s'", l->at.shown);
+	r = dbt_copy_compare(ctx, copy, kept, &opts, &is_same, NULL, err);
+	if (r == 0 && !is_same)
+		r = dbt_err_refuse(
+			err,
+			"'%s' (through its link) and the original '%s' beside it differ, and no "
+			"ledger says why; --discard-changes returns to the original and leaves the "
+			"other file where it is",
+			l->at.shown, l->kept);
+	return r;
+}
+
+int dbt_rollback_without_ledger(const struct dbt_ctx *ctx, const char *path, bool discard,
+                                char **ret_copy, struct dbt_err *err)
+{
+	struct lone l = { .at = { .dirfd = -1 } };
+	int r = lone_init(ctx, path, &l, err), works;
+	char token[17];
+
+	if (r == 0)
+		r = dbt_flow_token(ctx, token, err);
+	if (r == 0) {
+		r = dbt_lock_dir(ctx, l.at.dirfd, 10000000000U);
+		if (r == -ENOTSUP)
+			r = 0;
+		if (r < 0)
+			(void)dbt_err_sys(err, r, "cannot lock the directory of '%s'", l.at.shown);
+	}
+	if (r == 0 && !discard)
+		r = lone_compare(ctx, &l, err);
+	if (r == 0) {
+		works = dbt_swap_prove_exchange(ctx, l.at.dirfd, token);
+		if (works <= 0)
+			r = dbt_err_sys(err, works < 0 ? works : -EOPNOTSUPP,
+			                "cannot exchange names beside '%s'", l.at.shown);
+	}
+	if (r == 0)
+		r = dbt_swap_exchange(ctx, &l.at, &(struct dbt_expect){ .link_text = l.text },
+		                      l.kept, &(struct dbt_expect){ .ident = &l.original }, NULL,
+		                      NULL, err);
+	if (r == 0)
+		r = dbt_swap_unlink(ctx, l.at.dirfd, l.kept,
+		                    &(struct dbt_expect){ .link_text = l.text });
+	if (r >= 0)
+		r = dbt_at_sync_dir(ctx, &l.at);
+	if (r == 0) {
+		*ret_copy = l.text;
+		l.text = NULL;
+	}
+	lone_release(&l);
+	return r;
+}

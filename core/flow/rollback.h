@@ -1,0 +1,29 @@
+/* Undoing a promotion: the path is again the plain file it was; with the original kept the same inode. */
+#ifndef DBT_FLOW_ROLLBACK_H
+#define DBT_FLOW_ROLLBACK_H
+
+#include "flow/flow.h"
+#include "record/promotion.h"
+
+struct dbt_rollback_opts {
+	bool keep_copy;
+	enum dbt_rollback_mode mode;
+	uint64_t limit_bytes_s;
+};
+
+/* p is claimed, in state promoted. Refuses (and leaves everything) when a path holds something else, when the copy
+ * was modified and no mode says what to do, or when the original was. Copies that are in use stay, to be removed
+ * later; that is said through ctx->log and is no error. */
+int dbt_rollback(struct dbt_flow *flow, struct dbt_promotion *p,
+                 const struct dbt_rollback_opts *opts, struct dbt_err *err);
+
+/* Ends an interrupted rollback in the way it was asked for. */
+int dbt_rollback_finish(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err);
+
+/* Without a ledger: path is a link, the original stands beside it under the kept name. Both are compared byte by
+ * byte; when they differ it is refused, unless discard is true. The copy stays where it is: nothing proves that
+ * dbtier made it. *ret_copy is where that is; free() it. */
+int dbt_rollback_without_ledger(const struct dbt_ctx *ctx, const char *path, bool discard,
+                                char **ret_copy, struct dbt_err *err);
+
+#endif

@@ -1,0 +1,383 @@
+#include "flow/select.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "survey/scan.h"
+#include "sys/at.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int out_of_memory(struct dbt_err *err)
+{
+	return dbt_err_sys(err, -ENOMEM, "cannot plan");
+}
+
+/* --- making a selection --------------------------------------------------------------------------------- */
+
+static int add_file(struct dbt_selection *s, const char *path, const char *name)
+{
+	char **paths = reallocarray(s->paths, s->n + 1, sizeof(*paths)), **names;
+
+	if (!paths)
+		return -ENOMEM;
+	s->paths = paths;
+	names = reallocarray(s->names, s->n + 1, sizeof(*names));
+	if (!names)
+		return -ENOMEM;
+	s->names = names;
+	s->paths[s->n] = strdup(path);
+	s->names[s->n] = strdup(name);
+	if (!s->paths[s->n] || !s->names[s->n]) {
+		free(s->paths[s->n]);
+		free(s->names[s->n]);
+		return -ENOMEM;
+	}
+	s->n++;
+	return 0;
+}
+
+void dbt_selection_release(struct dbt_selection *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		free(s->paths[i]);
+		free(s->names[i]);
+	}
+	free(s->paths);
+	free(s->names);
+	free(s->name);
+	free(s->path);
+	free(s->dir);
+	*s = (struct dbt_selection){ 0 };
+}
+
+static int select_file(const struct dbt_at *at, const char *format, bool uri_target,
+                       struct dbt_selection *ret, struct dbt_err *err)
+{
+	struct dbt_selection s = { .format = format, .uri_target = uri_target };
+	size_t dir_len = strlen(at->shown) - strlen(at->name);
+
+	s.name = strdup(at->name);
+	s.path = strdup(at->shown);
+	s.dir = strndup(at->shown, dir_len > 1 ? dir_len - 1 : 1);
+	if (!s.name || !s.path || !s.dir || add_file(&s, at->shown, at->name) < 0) {
+		dbt_selection_release(&s);
+		return out_of_memory(err);
+	}
+	*ret = s;
+	return 0;
+}
+
+/* Which members of a database move: the hot ones, or all; never a link that the database ships. */
+static bool moves(const struct dbt_database *db, const struct dbt_member *m, bool all_files)
+{
+	if (m->link_of_database || m->promoted || m->size_bytes == 0)
+		return false;
+	return all_files || db->moves == DBT_MOVES_SET || m->hot;
+}
+
+static int refuse_database(const struct dbt_database *db, struct dbt_err *err)
+{
+	if (!db->complete)
+		return dbt_err_refuse(err, "'%s' is not complete: %s", db->path,
+		                      db->incomplete ? db->incomplete : "members are missing");
+	if (db->moves == DBT_MOVES_DIRECTORY)
+		return dbt_err_refuse(
+			err,
+			"'%s' is a %s directory, which must move as one directory: that is "
+			"not supported yet",
+			db->path, db->format);
+	if (db->busy_sqlite)
+		return dbt_err_refuse(
+			err,
+			"'%s' has a live -wal or -journal beside a SQLite file: let its "
+			"writer end, or run 'sqlite3 FILE \"PRAGMA wal_checkpoint(TRUNCATE)\"'",
+			db->path);
+	return 0;
+}
+
+static int select_database(const struct dbt_database *db, bool all_files, struct dbt_selection *ret,
+                           struct dbt_err *err)
+{
+	struct dbt_selection s = { .format = db->format, .uri_target = db->uri_target };
+	int r = refuse_database(db, err);
+
+	if (r < 0)
+		return r;
+	s.name = strdup(db->name);
+	s.path = strdup(db->path);
+	s.dir = strdup(db->dir);
+	r = s.name && s.path && s.dir ? 0 : -ENOMEM;
+	for (size_t i = 0; r == 0 && i < db->n_members; i++)
+		if (moves(db, &db->members[i], all_files))
+			r = add_file(&s, db->members[i].path, db->members[i].name);
+	if (r < 0) {
+		dbt_selection_release(&s);
+		return out_of_memory(err);
+	}
+	if (s.n == 0) {
+		dbt_selection_release(&s);
+		return dbt_err_refuse(err, "all files of '%s' that would move are promoted already",
+		                      db->path);
+	}
+	s.is_set = db->n_members > 1;
+	*ret = s;
+	return 0;
+}
+
+/* --- paths ---------------------------------------------------------------------------------------------- */
+
+static int refuse_link(const struct dbt_at *at, struct dbt_err *err)
+{
+	dbt_autofree char *real = realpath(at->shown, NULL);
+
+	if (!real)
+		return dbt_err_refuse(err, "'%s' is a link that leads nowhere: nothing to promote",
+		                      at->shown);
+	return dbt_err_refuse(
+		err, "'%s' is a link already: its file is '%s'; promote that path if it is the one",
+		at->shown, real);
+}
+
+static int select_one_file(const struct dbt_ctx *ctx, const struct dbt_at *at, bool all_files,
+                           struct dbt_selection *ret, struct dbt_err *err)
+{
+	const struct dbt_scan_opts opts = { 0 };
+	struct dbt_database db = { 0 };
+	int r = dbt_scan_owner(ctx, at->shown, &opts, &db, err);
+
+	if (r == -ENOENT) {
+		dbt_err_clear(err);
+		return select_file(at, "file", false, ret, err);
+	}
+	if (r < 0)
+		return r;
+	if (db.n_members == 1)
+		r = select_database(&db, all_files, ret, err);
+	else if (db.moves == DBT_MOVES_FILE)
+		r = refuse_database(&db, err) < 0
+		            ? (err ? err->code : -EPERM)
+		            : select_file(at, db.format, db.uri_target, ret, err);
+	else
+		r = dbt_err_refuse(
+			err,
+			"'%s' belongs to the %s database '%s', which must move whole: promote "
+			"'%s'",
+			at->shown, db.format, db.name, db.path);
+	dbt_database_release(&db);
+	return r;
+}
+
+static int several(const char *path, const struct dbt_scan_result *found, struct dbt_err *err)
+{
+	struct dbt_buf list = { 0 };
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < found->n_databases && i < 10; i++)
+		r = dbt_buf_addf(&list, "%s'%s'", i ? ", " : "", found->databases[i].path);
+	if (r == 0 && found->n_databases > 10)
+		r = dbt_buf_addf(&list, " and %zu more", found->n_databases - 10);
+	r = dbt_err_set(err, DBT_ERR_UNKNOWN, -EINVAL,
+	                "'%s' holds %zu databases, name the one that is meant: %s", path,
+	                found->n_databases, dbt_buf_str(&list));
+	dbt_buf_release(&list);
+	return r;
+}
+
+static int select_in_directory(const struct dbt_ctx *ctx, const struct dbt_at *at, bool all_files,
+                               struct dbt_selection *ret, struct dbt_err *err)
+{
+	const struct dbt_scan_opts opts = { 0 };
+	struct dbt_scan_result found = { 0 };
+	const struct dbt_database *whole = NULL;
+	int r = dbt_scan(ctx, at->shown, &opts, &found, err);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < found.n_databases; i++)
+		if (strcmp(found.databases[i].path, at->shown) == 0)
+			whole = &found.databases[i];
+	if (!whole && found.n_databases == 1)
+		whole = &found.databases[0];
+	if (whole)
+		r = select_database(whole, all_files, ret, err);
+	else if (found.n_databases == 0)
+		r = dbt_err_refuse(
+			err, "no database is recognised in the directory '%s': name the files",
+			at->shown);
+	else
+		r = several(at->shown, &found, err);
+	dbt_scan_result_release(&found);
+	return r;
+}
+
+static int select_path(const struct dbt_ctx *ctx, const struct dbt_at *at,
+                       const struct dbt_ident *ident, bool all_files, struct dbt_selection *ret,
+                       struct dbt_err *err)
+{
+	if (S_ISLNK(ident->mode))
+		return refuse_link(at, err);
+	if (S_ISDIR(ident->mode))
+		return select_in_directory(ctx, at, all_files, ret, err);
+	if (!S_ISREG(ident->mode))
+		return dbt_err_refuse(err, "'%s' is neither a regular file nor a directory",
+		                      at->shown);
+	return select_one_file(ctx, at, all_files, ret, err);
+}
+
+/* --- base names: what BLAST and HMMER users type -------------------------------------------------------- */
+
+/* "/db/nr" is no file, but '/db/nr.pal' or '/db/nr.00.pin' may say that it is a database. */
+static int select_base_name(const struct dbt_ctx *ctx, const struct dbt_at *at, bool all_files,
+                            struct dbt_selection *ret, struct dbt_err *err)
+{
+	const struct dbt_scan_opts opts = { 0 };
+	size_t len = strlen(at->name);
+	int copy = fcntl(at->dirfd, F_DUPFD_CLOEXEC, 3), r = -ENOENT;
+	dbt_autoclosedir DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *entry;
+
+	if (!dir)
+		return -ENOENT;
+	rewinddir(dir);
+	while (r == -ENOENT && (entry = readdir(dir))) {
+		dbt_autofree char *path = NULL;
+		struct dbt_database db = { 0 };
+
+		if (strncmp(entry->d_name, at->name, len) != 0 || entry->d_name[len] != '.')
+			continue;
+		if (asprintf(&path, "%s%s", at->shown, entry->d_name + len) < 0) {
+			path = NULL;
+			return out_of_memory(err);
+		}
+		if (dbt_scan_owner(ctx, path, &opts, &db, NULL) < 0)
+			continue;
+		if (strcmp(db.path, at->shown) == 0)
+			r = select_database(&db, all_files, ret, err);
+		dbt_database_release(&db);
+	}
+	return r;
+}
+
+/* --- names from the last scan --------------------------------------------------------------------------- */
+
+static int ambiguous(const char *what, const struct dbt_scan_names *names, struct dbt_err *err)
+{
+	struct dbt_buf list = { 0 };
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < names->n && i < 10; i++)
+		r = dbt_buf_addf(&list, "%s'%s'", i ? ", " : "", names->items[i].path);
+	r = dbt_err_set(err, DBT_ERR_UNKNOWN, -EINVAL, "'%s' may mean %s: give the path", what,
+	                dbt_buf_str(&list));
+	dbt_buf_release(&list);
+	return r;
+}
+
+/* How far apart two names are: insertions, deletions, changes; 99 for long ones. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t row[65], n = strlen(a), m = strlen(b);
+
+	if (n > 64 || m > 64)
+		return 99;
+	for (size_t j = 0; j <= m; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= n; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= m; j++) {
+			size_t best = diagonal + (a[i - 1] != b[j - 1]);
+
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			diagonal = row[j];
+			row[j] = best;
+		}
+	}
+	return row[m];
+}
+
+static int unknown(struct dbt_ledger *ledger, const char *what, struct dbt_err *err)
+{
+	struct dbt_scan_names all = { 0 };
+	const char *best = NULL;
+	size_t best_distance = strlen(what) / 3 + 2;
+
+	if (ledger && dbt_ledger_find_names(ledger, NULL, &all, NULL) == 0)
+		for (size_t i = 0; i < all.n; i++)
+			if (distance(what, all.items[i].name) < best_distance) {
+				best = all.items[i].name;
+				best_distance = distance(what, best);
+			}
+	(void)dbt_err_set(err, DBT_ERR_UNKNOWN, -ENOENT,
+	                  "'%s' is neither a path nor a name from the last scan", what);
+	if (best)
+		(void)dbt_err_add(err, "did you mean '%s'?", best);
+	else
+		(void)dbt_err_add(err, "'dbtier scan DIR' learns the names below DIR");
+	dbt_scan_names_release(&all);
+	return -ENOENT;
+}
+
+static int select_exact(const struct dbt_ctx *ctx, const char *path, bool all_files,
+                        struct dbt_selection *ret, struct dbt_err *err)
+{
+	struct dbt_ident ident;
+	struct dbt_at at;
+	int r = dbt_at_resolve(ctx, path, &at, err);
+
+	if (r < 0)
+		return r;
+	r = dbt_at_ident(ctx, &at, &ident);
+	if (r == 0)
+		r = select_path(ctx, &at, &ident, all_files, ret, err);
+	else if (r == -ENOENT)
+		r = select_base_name(ctx, &at, all_files, ret, err);
+	else
+		r = dbt_err_sys(err, r, "cannot look at '%s'", at.shown);
+	dbt_at_release(&at);
+	return r;
+}
+
+static int select_name(const struct dbt_ctx *ctx, struct dbt_ledger *ledger, const char *what,
+                       bool all_files, struct dbt_selection *ret, struct dbt_err *err)
+{
+	struct dbt_scan_names names = { 0 };
+	int r = ledger ? dbt_ledger_find_names(ledger, what, &names, err) : 0;
+
+	if (r < 0)
+		return r;
+	for (size_t i = 1; r == 0 && i < names.n; i++)
+		if (strcmp(names.items[i].path, names.items[0].path) != 0)
+			r = ambiguous(what, &names, err);
+	if (r == 0 && names.n == 0)
+		r = unknown(ledger, what, err);
+	if (r == 0) {
+		r = select_exact(ctx, names.items[0].path, all_files, ret, err);
+		if (r == -ENOENT)
+			r = dbt_err_set(err, DBT_ERR_UNKNOWN, r,
+			                "'%s' was '%s' in the last scan, which is gone: scan again",
+			                what, names.items[0].path);
+	}
+	dbt_scan_names_release(&names);
+	return r;
+}
+
+int dbt_select(const struct dbt_ctx *ctx, struct dbt_ledger *ledger, const char *what,
+               bool all_files, struct dbt_selection *ret, struct dbt_err *err)
+{
+	int r = select_exact(ctx, what, all_files, ret, err);
+
+	if (r != -ENOENT || strchr(what, '/'))
+		return r == -ENOENT ? dbt_err_set(err, DBT_ERR_UNKNOWN, r, "there is no '%s'", what)
+		                    : r;
+	return select_name(ctx, ledger, what, all_files, ret, err);
+}

@@ -1,0 +1,170 @@
+/* dbtier promote: copies to a faster place, proves the copy, puts a link in the path's place. */
+#include "cmd/auto.h"
+#include "cmd/rows.h"
+#include "flow/plan.h"
+#include "flow/promote.h"
+#include "flow/reclaim.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+struct promote_args {
+	const char *to;
+	bool all_files, dry_run, force, reclaim;
+	struct opt_reserve reserve;
+	uint64_t limit_bytes_s;
+};
+
+#define AT(member) offsetof(struct promote_args, member)
+
+static const struct opt_spec promote_opts[] = {
+	{ .name = "to",
+	  .kind = OPT_STRING,
+	  .at = AT(to),
+	  .metavar = "DIR",
+	  .required = true,
+	  .complete = COMPLETE_DIR,
+	  .help = "directory on the fast tier" },
+	{ .name = "dry-run",
+	  .at = AT(dry_run),
+	  .help = "check everything, print the plan, change nothing" },
+	{ .name = "all-files",
+	  .at = AT(all_files),
+	  .help = "move every file of a set, not only the hot ones" },
+	{ .name = "reclaim",
+	  .at = AT(reclaim),
+	  .help = "delete the originals once the copies are proved" },
+	{ .name = "reserve",
+	  .kind = OPT_RESERVE,
+	  .at = AT(reserve),
+	  .metavar = "SIZE|N%",
+	  .help = "space to leave free on the target (5 %, at most 10G)" },
+	{ .name = "limit-rate",
+	  .kind = OPT_BYTES,
+	  .at = AT(limit_bytes_s),
+	  .metavar = "SIZE",
+	  .help = "copy at most so many bytes a second" },
+	{ .name = "force",
+	  .letter = 'f',
+	  .at = AT(force),
+	  .help = "lift the rules that cannot lose data" },
+	{ 0 },
+};
+
+static struct dbt_plan_opts plan_opts(const struct promote_args *args)
+{
+	return (struct dbt_plan_opts){
+		.target = args->to,
+		.all_files = args->all_files,
+		.reclaim = args->reclaim,
+		.force = args->force,
+		.reserve_set = args->reserve.set,
+		.reserve_bytes = args->reserve.bytes,
+		.reserve_percent = args->reserve.percent,
+	};
+}
+
+/* The ledger of a dry run: read only, and none is fine. */
+static int open_to_read(struct app *app, struct dbt_ledger **ret, struct dbt_err *err)
+{
+	int r = dbt_ledger_open(&app->ctx, app->state_dir, DBT_LEDGER_READ, ret, err);
+
+	if (r == -ENOENT) {
+		*ret = NULL;
+		dbt_err_clear(err);
+		return 0;
+	}
+	return r;
+}
+
+static int run_dry(struct app *app, const struct promote_args *args, char **operands, size_t n)
+{
+	const struct dbt_plan_opts opts = plan_opts(args);
+	struct promotion_rows rows = { 0 };
+	struct dbt_ledger *ledger = NULL;
+	struct dbt_err err = { 0 };
+	int r = open_to_read(app, &ledger, &err), status;
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		struct dbt_promotion p = { 0 };
+
+		r = dbt_plan_make(&app->ctx, ledger, operands[i], &opts, &p, &err);
+		if (r == 0 && rows_add(&rows, &p, NULL) < 0)
+			r = dbt_err_sys(&err, -ENOMEM, "cannot plan");
+		dbt_promotion_release(&p);
+	}
+	dbt_ledger_close(ledger);
+	status = rows_print(app, &moved_table, &rows, r < 0 ? msg_fail(&err) : EXIT_DONE);
+	rows_release(&rows);
+	return status;
+}
+
+static int promote_one(struct app *app, struct dbt_flow *flow, const struct promote_args *args,
+                       const char *what, int64_t run_number, struct promotion_rows *rows,
+                       struct dbt_err *err)
+{
+	const struct dbt_plan_opts opts = plan_opts(args);
+	const struct dbt_promote_run run = { .limit_bytes_s = args->limit_bytes_s,
+		                             .allow_by_link = args->force };
+	struct dbt_promotion p = { 0 };
+	int r = dbt_plan_make(&app->ctx, flow->ledger, what, &opts, &p, err);
+
+	if (r < 0)
+		return r;
+	p.run = run_number;
+	r = dbt_promote(flow, &p, &run, err);
+	if (r == 0 && args->reclaim) {
+		r = dbt_reclaim(flow, &p, err);
+		if (r < 0)
+			(void)dbt_err_add(err, "'%s' is promoted and its original is kept", p.path);
+	}
+	if (rows_add(rows, &p, NULL) < 0 && r == 0)
+		r = dbt_err_sys(err, -ENOMEM, "cannot print what was promoted");
+	dbt_promotion_release(&p);
+	return r;
+}
+
+static int run_real(struct app *app, const struct promote_args *args, char **operands, size_t n)
+{
+	struct promotion_rows rows = { 0 };
+	struct dbt_err err = { 0 };
+	struct dbt_flow flow;
+	int64_t run_number = 0;
+	int r = auto_open(app, &flow, &err), status;
+
+	if (r < 0)
+		return msg_fail(&err);
+	r = dbt_ledger_next_run(flow.ledger, &run_number, &err);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = promote_one(app, &flow, args, operands[i], run_number, &rows, &err);
+	dbt_flow_close(&flow);
+	status = r < 0 ? msg_fail(&err) : EXIT_DONE;
+	if (rows.n > 0 || app->args.json)
+		status = rows_print(app, &moved_table, &rows, status);
+	rows_release(&rows);
+	return status;
+}
+
+static int run(struct app *app, void *opaque, char **operands, size_t n)
+{
+	const struct promote_args *args = opaque;
+
+	return args->dry_run ? run_dry(app, args, operands, n) : run_real(app, args, operands, n);
+}
+
+const struct command cmd_promote = {
+	.name = "promote",
+	.operands = "NAME|PATH... --to DIR",
+	.summary = "copy to a faster place, prove the copy, link to it; the original is kept",
+	.help = "NAME is a database or file name from the last scan. A set moves as a whole or "
+	        "with its hot\n"
+		"files. The path works at every moment; 'dbtier rollback' undoes it in a blink.",
+	.opts = promote_opts,
+	.args_bytes = sizeof(struct promote_args),
+	.min_operands = 1,
+	.max_operands = UINT_MAX,
+	.operand_kind = OPERAND_PLAIN_DB,
+	.table = &moved_table,
+	.run = run,
+};

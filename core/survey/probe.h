@@ -23,11 +23,16 @@ struct dbt_probe_result {
 	uint32_t block_bytes;
 	double iops;
 	uint64_t rate_bytes_s;
-	uint64_t lat_avg_ns, lat_p50_ns, lat_p99_ns;
-	uint64_t reads;
-	uint64_t elapsed_ns;
+	uint64_t lat_avg_ns, lat_p50_ns, lat_p95_ns, lat_p99_ns;
+	uint64_t reads;      /* those that counted; the first ones of a run do not */
+	uint64_t elapsed_ns; /* while they ran */
+	double interval;     /* half the 95 % confidence interval of the mean, relative to it */
+	double other_work;   /* share of the disks' requests that were not ours, 0 to 1 */
+	uint64_t span_bytes; /* how much data the reads were spread over */
+	uint64_t read_bytes; /* everything that was read, ramp included */
 	bool proved;
-	char *note; /* "device 87 % busy with other work", "not proved: ..."; NULL */
+	bool interrupted; /* the cancel flag ended it */
+	char *note;       /* "device 87 % busy with other work", "not proved: ..."; NULL */
 };
 
 /* A set of files (or block devices) that share one place; the reads are spread over all of them. */
@@ -38,10 +43,19 @@ struct dbt_probe_target {
 };
 
 /* Runs one pattern. -ENODATA with a sentence when there is nothing to measure (too small, all
- * cached, holes). */
+ * cached, holes, memory); -ETIMEDOUT when the device does not answer. A cancelled run that has
+ * something to tell returns 0 with interrupted set, else -ECANCELED. */
 int dbt_probe_run(const struct dbt_ctx *ctx, const struct dbt_probe_target *target,
                   enum dbt_pattern pattern, unsigned jobs, const struct dbt_probe_opts *opts,
                   struct dbt_probe_result *ret, struct dbt_err *err);
+
+/* The measurements a verdict needs (random with one job, one stream, four streams) in about two
+ * seconds. What could not be measured stays zero; -ENODATA when nothing could. */
+int dbt_probe_quick(const struct dbt_ctx *ctx, const struct dbt_probe_target *target,
+                    struct dbt_speeds *ret, struct dbt_err *err);
+
+/* Puts one result where it belongs in speeds. */
+void dbt_speeds_add(struct dbt_speeds *speeds, const struct dbt_probe_result *result);
 
 void dbt_probe_result_release(struct dbt_probe_result *result);
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #define COMMANDS(X)                                                                                \
-	X(devices)                                                                                 \
-	X(probe) X(promote) X(status) X(verify) X(rollback) X(reclaim) X(recover)
+	X(scan)                                                                                    \
+	X(devices) X(probe) X(promote) X(status) X(verify) X(rollback) X(reclaim) X(recover)
 
 #define DECLARE(name) extern const struct command cmd_##name;
 #define POINT(name)   &cmd_##name,

@@ -542,6 +542,26 @@ static int form_all(struct dbt_dir *dir, struct passed_vec *passed, struct dbt_f
 	return r;
 }
 
+/* What --all lists besides: large files that nothing above wanted. */
+static const struct dbt_format unknown_format = {
+	.id = "unknown", .name = "unknown", .shape = DBT_SHAPE_FILE, .moves = DBT_MOVES_FILE
+};
+
+static int list_unknown(struct dbt_dir *dir, struct dbt_found_vec *found)
+{
+	const uint64_t min = dir->opts->unknown_bytes;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && min > 0 && i < dir->n_files; i++) {
+		struct dbt_file *file = &dir->files[i];
+		const struct passed p = { .format = &unknown_format, .file = file };
+
+		if (!file->claimed && !file->foreign_link && file->size_bytes >= min)
+			r = form_passed(dir, &p, found);
+	}
+	return r;
+}
+
 int dbt_group_directory(struct dbt_dir *dir, struct dbt_found_vec *found)
 {
 	struct passed_vec passed = { 0 };
@@ -556,7 +576,7 @@ int dbt_group_directory(struct dbt_dir *dir, struct dbt_found_vec *found)
 		r = r < 0 ? r : r2;
 	}
 	free(passed.items);
-	return r;
+	return r < 0 ? r : list_unknown(dir, found);
 }
 
 void dbt_found_release(struct dbt_found_vec *found)

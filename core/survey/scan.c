@@ -257,6 +257,18 @@ static int by_path(const void *a, const void *b)
 	return strcmp(x->db.format, y->db.format);
 }
 
+static bool is_wanted(const struct dbt_database *db, const struct dbt_scan_opts *opts)
+{
+	if (!opts)
+		return true;
+	if (db->size_bytes < opts->min_size_bytes)
+		return false;
+	for (size_t i = 0; i < opts->n_formats; i++)
+		if (strcmp(opts->formats[i], db->format) == 0)
+			return true;
+	return opts->n_formats == 0;
+}
+
 /* Joins, sorts and hands over the databases; found keeps what was left out. */
 static int settle(struct dbt_found_vec *found, const struct dbt_scan_opts *opts,
                   struct dbt_scan_result *result)
@@ -278,7 +290,7 @@ static int settle(struct dbt_found_vec *found, const struct dbt_scan_opts *opts,
 	for (size_t i = 0; i < found->n; i++) {
 		struct dbt_database *db = &found->items[i].db;
 
-		if (!db->path || (opts && db->size_bytes < opts->min_size_bytes))
+		if (!db->path || !is_wanted(db, opts))
 			continue;
 		result->databases[result->n_databases++] = *db;
 		*db = (struct dbt_database){ 0 };
@@ -306,6 +318,7 @@ void dbt_scan_result_release(struct dbt_scan_result *result)
 	for (size_t i = 0; i < result->n_troubles; i++)
 		free(result->troubles[i].path);
 	free(result->troubles);
+	free(result->root);
 	*result = (struct dbt_scan_result){ 0 };
 }
 
@@ -330,6 +343,7 @@ static int owner_in(const struct dbt_ctx *ctx, int fd, const char *dir, bool fla
 	int r;
 
 	all.min_size_bytes = 0;
+	all.n_formats = all.n_exclude = 0;
 	r = scan_tree(ctx, fd, dir, flat, &all, &result);
 	if (r == 0) {
 		r = result.partial ? -ECANCELED : -ENOENT;
@@ -464,7 +478,7 @@ static int scan_file(const struct dbt_ctx *ctx, const char *path, const struct d
 	if (!result->databases)
 		return dbt_err_sys(err, -ENOMEM, "cannot scan '%s'", path);
 	r = dbt_scan_owner(ctx, path, opts, &result->databases[0], err);
-	if (r == 0 && opts && result->databases[0].size_bytes < opts->min_size_bytes)
+	if (r == 0 && !is_wanted(&result->databases[0], opts))
 		dbt_database_release(&result->databases[0]);
 	else if (r == 0)
 		result->n_databases = 1;
@@ -492,9 +506,9 @@ int dbt_scan(const struct dbt_ctx *ctx, const char *path, const struct dbt_scan_
 	} else if (fd < 0) {
 		return dbt_err_sys(err, fd, "cannot open '%s'", path);
 	} else {
-		r = dbt_fd_path(fd, &canonical);
+		r = dbt_fd_path(fd, &result.root);
 		if (r == 0)
-			r = scan_tree(ctx, fd, canonical, false, opts, &result);
+			r = scan_tree(ctx, fd, result.root, false, opts, &result);
 		if (r < 0)
 			(void)dbt_err_sys(err, r, "cannot scan '%s'", path);
 	}

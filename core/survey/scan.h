@@ -10,8 +10,17 @@
 struct dbt_scan_opts {
 	uint64_t min_size_bytes; /* a database smaller than this is left out */
 	bool one_file_system;
-	/* Is this link (absolute path) one that dbtier made? NULL: a link whose kept original
-	 * stands beside it (.NAME.dbtier-original) counts as one. */
+	uint64_t unknown_bytes; /* files of no known format from this size on are listed too, as
+	                           "unknown"; 0: never */
+	/* fnmatch patterns; what fits one by its name or its absolute path is passed over, a
+	 * directory with everything below. Borrowed. */
+	const char *const *exclude;
+	size_t n_exclude;
+	/* Ids of the catalogue; only these are listed, where there is one. Borrowed. */
+	const char *const *formats;
+	size_t n_formats;
+	/* Is this link (absolute path) one that dbtier made? A link whose kept original stands
+	 * beside it (.NAME.dbtier-original) counts as one in any case. May be NULL. */
 	bool (*is_ours)(void *data, const char *path);
 	void *is_ours_data;
 };
@@ -23,6 +32,7 @@ struct dbt_scan_trouble {
 };
 
 struct dbt_scan_result {
+	char *root; /* what was walked, absolute and without links; NULL for a file */
 	struct dbt_database *databases; /* sorted by path */
 	size_t n_databases;
 	struct dbt_scan_trouble *troubles; /* the first 100 */

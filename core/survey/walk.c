@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
@@ -202,11 +203,10 @@ static bool link_is_ours(const struct dbt_dir *dir, const char *name)
 
 	if (dir->opts->is_ours) {
 		if (asprintf(&path, "%s/%s", strcmp(dir->path, "/") == 0 ? "" : dir->path, name) <
-		    0) {
+		    0)
 			path = NULL;
-			return false;
-		}
-		return dir->opts->is_ours(dir->opts->is_ours_data, path);
+		if (path && dir->opts->is_ours(dir->opts->is_ours_data, path))
+			return true;
 	}
 	return original_name(name, original) == 0 &&
 	       dir->ctx->sys->statx(dir->fd, original, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &stx) == 0;
@@ -368,6 +368,23 @@ static struct dbt_stats *helpers_for(struct walker *w, size_t n)
 	return w->helpers;
 }
 
+/* w->path is that of the directory. */
+static bool is_excluded(const struct walker *w, const char *name)
+{
+	const struct dbt_scan_opts *opts = w->walk->opts;
+	dbt_autofree char *path = NULL;
+
+	if (opts->n_exclude == 0)
+		return false;
+	if (asprintf(&path, "%s/%s", w->path.len == 1 ? "" : w->path.data, name) < 0)
+		path = NULL;
+	for (size_t i = 0; i < opts->n_exclude; i++)
+		if (fnmatch(opts->exclude[i], name, 0) == 0 ||
+		    (path && fnmatch(opts->exclude[i], path, FNM_PATHNAME) == 0))
+			return true;
+	return false;
+}
+
 /* Names that need a look at their inode; directories are noted at once. */
 static int sort_out(struct walker *w, struct level *level)
 {
@@ -380,6 +397,8 @@ static int sort_out(struct walker *w, struct level *level)
 		struct dbt_stat *st;
 		unsigned hint;
 
+		if (type == DT_DIR && is_excluded(w, name))
+			continue;
 		if (type == DT_DIR) {
 			int r = names_add(&level->subdirs, name, names->at.items[i].ino, DT_DIR);
 
@@ -388,11 +407,12 @@ static int sort_out(struct walker *w, struct level *level)
 			continue;
 		}
 		if ((type != DT_REG && type != DT_LNK && type != DT_UNKNOWN) ||
-		    dbt_name_is_ours(name))
+		    dbt_name_is_ours(name) || is_excluded(w, name))
 			continue;
 		w->walk->result->files_seen += type == DT_UNKNOWN ? 0 : 1;
 		hint = dbt_dbkind_hint(name);
-		if (type == DT_REG && hint == DBT_HINT_EVERYDAY)
+		if (type == DT_REG && hint == DBT_HINT_EVERYDAY &&
+		    w->walk->opts->unknown_bytes == 0)
 			continue;
 		st = dbt_vec_push(&w->stats);
 		if (!st)

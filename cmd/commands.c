@@ -7,7 +7,8 @@
 
 #define COMMANDS(X)                                                                                \
 	X(scan)                                                                                    \
-	X(devices) X(probe) X(promote) X(status) X(verify) X(rollback) X(reclaim) X(recover)
+	X(devices)                                                                                 \
+	X(probe) X(promote) X(status) X(verify) X(rollback) X(reclaim) X(recover) X(complete)
 
 #define DECLARE(name) extern const struct command cmd_##name;
 #define POINT(name)   &cmd_##name,

@@ -9,8 +9,8 @@
 #include <stdio.h>
 
 /* Copies the template. A line "@KIND WHAT@" or "@KIND WHAT COMMAND@" is replaced by what the
- * program has to say about it: see the lists in describe.c. A place holder that is unknown, and a
- * command that a manual page leaves out, are errors. Returns 0 or -errno. */
+ * program has to say about it: see the list in describe.c. An unknown one is an error. Returns 0 or
+ * -errno. */
 int describe(FILE *template, FILE *out, struct dbt_err *err);
 
 /* Place holders in describe_man.c and describe_bash.c; cmd is NULL without COMMAND. */

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# cmake --install puts the program, its manual and its completion where Debian looks for them.
+. "$(dirname "$0")/../support/lib.sh"
+DESTDIR=$TMP/root cmake --install "$DBT_BUILD" --prefix /usr >/dev/null
+cd "$TMP/root"
+wanted='./usr/bin/dbtier
+./usr/share/bash-completion/completions/dbtier
+./usr/share/man/man1/dbtier.1'
+equal "$wanted" "$(find . -type f | sort)" "installed files"
+[[ -x usr/bin/dbtier ]] || fail "dbtier is not executable"
+equal "$("$DBTIER" --version)" "$(usr/bin/dbtier --version)" "version"

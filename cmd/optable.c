@@ -97,12 +97,13 @@ static int store_reserve(const struct opt_spec *opt, const char *value, struct o
                          struct dbt_err *err)
 {
 	struct opt_reserve reserve = { .set = true };
-	char *end = NULL;
+	size_t digits = strspn(value, "0123456789.");
 
 	if (dbt_units_parse_size(value, &reserve.bytes) < 0) {
-		reserve.percent = strtod(value, &end);
-		if (!isdigit((unsigned char)*value) || strcmp(end, "%") != 0 ||
-		    !(reserve.percent >= 0 && reserve.percent < 100))
+		/* Looked at first: strtod takes hexadecimal numbers, "inf" and "nan" as well. */
+		reserve.percent = strtod(value, NULL);
+		if (!isdigit((unsigned char)*value) || strcmp(value + digits, "%") != 0 ||
+		    reserve.percent >= 100)
 			return bad_value(opt, value, "a size (10G) or a share (5%)", err);
 	}
 	*at = reserve;

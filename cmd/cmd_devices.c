@@ -460,18 +460,18 @@ static const struct opt_spec opts[] = {
 	  .at = offsetof(struct devices_args, capture),
 	  .metavar = "FILE",
 	  .complete = COMPLETE_FILE,
-	  .help = "write what describes the devices to a tar file, for a bug report" },
+	  .help = "write what describes the devices to a tar, for a bug report" },
 	{ 0 },
 };
 
 const struct command cmd_devices = {
 	.name = "devices",
 	.operands = "[PATH...]",
-	.summary = "tell what mounted filesystems really lie on, and how that is known",
+	.summary = "tell which disks filesystems lie on, and how that is known",
 	.help = "Follows each mount down to its disks: partitions, encryption, LVM, RAID, loop "
-	        "files,\n"
+		"files,\n"
 		"btrfs members, overlay layers. Flags that say nothing (virtual and USB disks) "
-	        "give\n"
+		"give\n"
 		"the tier unknown until 'dbtier probe' has measured. --output +evidence shows why.",
 	.opts = opts,
 	.args_bytes = sizeof(struct devices_args),

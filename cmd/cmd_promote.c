@@ -156,9 +156,9 @@ static int run(struct app *app, void *opaque, char **operands, size_t n)
 const struct command cmd_promote = {
 	.name = "promote",
 	.operands = "NAME|PATH... --to DIR",
-	.summary = "copy to a faster place, prove the copy, link to it; the original is kept",
+	.summary = "copy to a faster place, prove it, link to it; the original stays",
 	.help = "NAME is a database or file name from the last scan. A set moves as a whole or "
-	        "with its hot\n"
+		"with its hot\n"
 		"files. The path works at every moment; 'dbtier rollback' undoes it in a blink.",
 	.opts = promote_opts,
 	.args_bytes = sizeof(struct promote_args),

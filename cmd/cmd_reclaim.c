@@ -61,7 +61,7 @@ const struct command cmd_reclaim = {
 	.operands = "NAME|PATH|ID...",
 	.summary = "delete kept originals, after proving the copies again",
 	.help = "From then on the copy is the only one: back it up as such. 'dbtier rollback' "
-	        "copies it back.",
+		"copies it back.",
 	.min_operands = 1,
 	.max_operands = UINT_MAX,
 	.operand_kind = OPERAND_ACTIVE_DB,

@@ -92,7 +92,7 @@ const struct command cmd_recover = {
 	.name = "recover",
 	.summary = "finish or undo what an interrupted run left",
 	.help = "Runs by itself before promote, rollback and reclaim. Where a copy is gone, the "
-	        "path becomes\n"
+		"path becomes\n"
 		"the kept original again. Exit status 4 when something could not be recovered.",
 	.table = &recover_table,
 	.run = run,

@@ -167,9 +167,9 @@ const struct command cmd_rollback = {
 	.operands = "[NAME|PATH|ID...]",
 	.summary = "undo the last promote command, or the named promotions",
 	.help = "With the original kept it comes back as the same file, at once. After 'reclaim' "
-	        "the copy is\n"
+		"the copy is\n"
 		"copied back and proved. A path that somebody replaced meanwhile is never "
-	        "overwritten.",
+		"overwritten.",
 	.opts = rollback_opts,
 	.args_bytes = sizeof(struct rollback_args),
 	.max_operands = UINT_MAX,

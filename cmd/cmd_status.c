@@ -132,7 +132,7 @@ const struct command cmd_status = {
 	.operands = "[NAME|PATH|ID...]",
 	.summary = "show what is promoted, and whether it is still right",
 	.help = "Looks at names, inodes, sizes and times and reads no data: 'dbtier verify' does "
-	        "that.\n"
+		"that.\n"
 		"Exit status 4 when anything is not healthy.",
 	.opts = status_opts,
 	.args_bytes = sizeof(struct status_args),
@@ -145,7 +145,7 @@ const struct command cmd_status = {
 const struct command cmd_verify = {
 	.name = "verify",
 	.operands = "[NAME|PATH|ID...]",
-	.summary = "read copies and kept originals from the device, compare with the hash",
+	.summary = "read copies and originals from the device, compare the hashes",
 	.help = "Exit status 4 when a file does not hold the bytes that were promoted.",
 	.max_operands = UINT_MAX,
 	.operand_kind = OPERAND_ACTIVE_DB,

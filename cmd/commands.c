@@ -5,10 +5,19 @@
 
 #include <string.h>
 
-#define COMMANDS(X)                                                                                \
-	X(scan)                                                                                    \
-	X(devices)                                                                                 \
-	X(probe) X(promote) X(status) X(verify) X(rollback) X(reclaim) X(recover) X(complete)
+/* clang-format off */
+#define COMMANDS(X) \
+	X(scan) \
+	X(devices) \
+	X(probe) \
+	X(promote) \
+	X(status) \
+	X(verify) \
+	X(rollback) \
+	X(reclaim) \
+	X(recover) \
+	X(complete)
+/* clang-format on */
 
 #define DECLARE(name) extern const struct command cmd_##name;
 #define POINT(name)   &cmd_##name,
@@ -76,8 +85,16 @@ const struct opt_spec global_opts[] = {
 	  .metavar = "DIR",
 	  .complete = COMPLETE_DIR,
 	  .help = "directory of the ledger" },
-	{ .name = "help", .letter = 'h', .at = AT(help), .help = "print this help" },
-	{ .name = "version", .letter = 'V', .at = AT(version), .help = "print the version" },
+	{ .name = "help",
+	  .letter = 'h',
+	  .at = AT(help),
+	  .in_usage = true,
+	  .help = "print a help text" },
+	{ .name = "version",
+	  .letter = 'V',
+	  .at = AT(version),
+	  .in_usage = true,
+	  .help = "print the version" },
 	{ .name = "describe",
 	  .at = AT(describe),
 	  .hidden = true,

@@ -51,7 +51,7 @@ void describe_bash_options(const struct command *cmd, FILE *out)
 			continue;
 		(void)fprintf(out, "\t%s)\n\t\toptions='", commands[i]->name);
 		option_words(commands[i]->opts, out);
-		(void)fprintf(out, "'\n\t\toperand=%s\n\t\tcolumns='", operand_word(commands[i]));
+		(void)fprintf(out, "'\n\t\toperand='%s'\n\t\tcolumns='", operand_word(commands[i]));
 		for (const struct column *c = commands[i]->table ? commands[i]->table->columns
 		                                                 : NULL;
 		     c && c->key; c++)
@@ -77,10 +77,9 @@ static void value_word(const struct opt_spec *opt, FILE *out)
 		(void)fputs("columns", out);
 		break;
 	case COMPLETE_CHOICES:
-		(void)fputs("'words", out);
+		(void)fputs("words", out);
 		for (size_t i = 0; opt->choices[i]; i++)
 			(void)fprintf(out, " %s", opt->choices[i]);
-		(void)fputc('\'', out);
 		break;
 	}
 }
@@ -94,9 +93,9 @@ static void option_values(const char *command, const struct opt_spec *opts, FILE
 		(void)fprintf(out, "\t%s' --%s'", command, opts[i].name);
 		if (opts[i].letter)
 			(void)fprintf(out, " | %s' -%c'", command, opts[i].letter);
-		(void)fputs(") value=", out);
+		(void)fputs(") value='", out);
 		value_word(&opts[i], out);
-		(void)fputs(" ;;\n", out);
+		(void)fputs("' ;;\n", out);
 	}
 }
 

@@ -10,6 +10,7 @@ enum { HELP_WIDTH = 79 };
 void help_program(FILE *out)
 {
 	(void)fputs("Usage: dbtier COMMAND [OPTION...] [ARG...]\n"
+	            "       dbtier [COMMAND] --help, dbtier --version\n"
 	            "Move hot reference databases to fast storage, safely and reversibly.\n\n",
 	            out);
 	for (size_t i = 0; commands[i]; i++)
@@ -18,6 +19,25 @@ void help_program(FILE *out)
 			              commands[i]->summary);
 	(void)fputc('\n', out);
 	opt_print_help(global_opts, out);
+}
+
+/* A paragraph in lines that fit; its own line breaks are blanks. */
+static void print_wrapped(const char *text, FILE *out)
+{
+	size_t at = 0;
+
+	for (text += strspn(text, " \n"); *text; text += strspn(text, " \n")) {
+		size_t len = strcspn(text, " \n");
+
+		if (at > 0 && at + 1 + len > HELP_WIDTH) {
+			(void)fputc('\n', out);
+			at = 0;
+		}
+		(void)fprintf(out, "%s%.*s", at ? " " : "", (int)len, text);
+		at += len + (at > 0);
+		text += len;
+	}
+	(void)fputc('\n', out);
 }
 
 /* "Columns: name, format, path ..." in lines that fit. */
@@ -42,8 +62,10 @@ void help_command(const struct command *cmd, FILE *out)
 	              cmd->summary[0] >= 'a' && cmd->summary[0] <= 'z' ? cmd->summary[0] - 32
 	                                                               : cmd->summary[0],
 	              cmd->summary + 1);
-	if (cmd->help)
-		(void)fprintf(out, "\n%s\n", cmd->help);
+	if (cmd->help) {
+		(void)fputc('\n', out);
+		print_wrapped(cmd->help, out);
+	}
 	if (cmd->opts) {
 		(void)fputc('\n', out);
 		opt_print_help(cmd->opts, out);

@@ -322,16 +322,21 @@ const char *opt_usage(const struct opt_spec *opt, char buf[OPT_USAGE_BYTES])
 	return buf;
 }
 
+static bool is_listed(const struct opt_spec *opt)
+{
+	return !opt->hidden && !opt->in_usage;
+}
+
 void opt_print_help(const struct opt_spec *opts, FILE *out)
 {
 	char text[OPT_USAGE_BYTES];
 	size_t width = 0;
 
 	for (size_t i = 0; opts && opts[i].name; i++)
-		if (!opts[i].hidden && strlen(opt_usage(&opts[i], text)) > width)
+		if (is_listed(&opts[i]) && strlen(opt_usage(&opts[i], text)) > width)
 			width = strlen(text);
 	for (size_t i = 0; opts && opts[i].name; i++) {
-		if (opts[i].hidden)
+		if (!is_listed(&opts[i]))
 			continue;
 		if (opts[i].letter)
 			(void)fprintf(out, "  -%c, ", opts[i].letter);

@@ -52,6 +52,7 @@ struct opt_spec {
 	enum opt_complete complete;
 	unsigned conflicts; /* bits: two options of one table that share a bit exclude each other */
 	bool hidden;        /* neither in --help nor in completions and manual */
+	bool in_usage;      /* the usage line tells about it: left out of the list in --help */
 	bool required;
 };
 
@@ -76,7 +77,7 @@ struct command {
 	const char *name;            /* beginning with "__": for programs, never listed */
 	const char *operands;        /* "NAME|PATH... --to DIR", for the usage line */
 	const char *summary;         /* one line */
-	const char *help;            /* a few lines below the usage; NULL none */
+	const char *help;            /* a paragraph below the usage; NULL none */
 	const struct opt_spec *opts; /* NULL-terminated by .name == NULL; may be NULL */
 	size_t args_bytes;           /* size of its args struct, zeroed before parsing */
 	unsigned min_operands;

@@ -13,47 +13,47 @@ _dbtier_words()
 	case $1 in
 	scan)
 		options='--no-probe --min-size --format --all --exclude --one-file-system'
-		operand=file
+		operand='file'
 		columns='name format path size files access class tier device mount cached complete state gain advice note children'
 		;;
 	devices)
 		options='--sysroot --capture'
-		operand=file
+		operand='file'
 		columns='mount fstype tier disks stack size free rota tran model rand_iops rand_lat_ns seq_rate evidence note'
 		;;
 	probe)
 		options='--seconds'
-		operand=file
+		operand='file'
 		columns='path device tier pattern jobs block iops rate lat_avg_ns lat_p50_ns lat_p99_ns reads seconds proved note'
 		;;
 	promote)
 		options='--to --dry-run --all-files --reclaim --reserve --limit-rate --force'
-		operand=plain
+		operand='plain'
 		columns='id name path copy original size xxh128 state seconds members'
 		;;
 	status)
 		options='--all'
-		operand=active
+		operand='active'
 		columns='id name path copy original size xxh128 since state health detail'
 		;;
 	verify)
 		options=''
-		operand=active
+		operand='active'
 		columns='id name path copy original size xxh128 since state health detail'
 		;;
 	rollback)
 		options='--all --keep-copy --keep-changes --discard-changes --limit-rate'
-		operand=active
+		operand='active'
 		columns='id name path copy original size xxh128 state seconds members'
 		;;
 	reclaim)
 		options=''
-		operand=active
+		operand='active'
 		columns='id name path copy original size xxh128 state seconds members'
 		;;
 	recover)
 		options=''
-		operand=none
+		operand='none'
 		columns='id path action detail'
 		;;
 	esac
@@ -64,19 +64,19 @@ _dbtier_value()
 {
 	value=''
 	case "$1 $2" in
-	*' --output' | *' -o') value=columns ;;
+	*' --output' | *' -o') value='columns' ;;
 	*' --progress') value='words json none' ;;
-	*' --state-dir') value=dir ;;
-	scan' --min-size') value=none ;;
-	scan' --format') value=none ;;
-	scan' --exclude') value=none ;;
-	devices' --sysroot') value=dir ;;
-	devices' --capture') value=file ;;
-	probe' --seconds') value=none ;;
-	promote' --to') value=dir ;;
-	promote' --reserve') value=none ;;
-	promote' --limit-rate') value=none ;;
-	rollback' --limit-rate') value=none ;;
+	*' --state-dir') value='dir' ;;
+	scan' --min-size') value='none' ;;
+	scan' --format') value='none' ;;
+	scan' --exclude') value='none' ;;
+	devices' --sysroot') value='dir' ;;
+	devices' --capture') value='file' ;;
+	probe' --seconds') value='none' ;;
+	promote' --to') value='dir' ;;
+	promote' --reserve') value='none' ;;
+	promote' --limit-rate') value='none' ;;
+	rollback' --limit-rate') value='none' ;;
 	esac
 }
 

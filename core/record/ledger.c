@@ -30,14 +30,14 @@ static const char schema[] =
 	"CREATE TABLE member("
 	" promotion INTEGER NOT NULL REFERENCES promotion(id), seq INTEGER NOT NULL,"
 	" path BLOB NOT NULL, kept BLOB NOT NULL, copy BLOB NOT NULL, part BLOB NOT NULL, back "
-        "BLOB,"
+	"BLOB,"
 	" source TEXT NOT NULL, copied TEXT NOT NULL, returned TEXT NOT NULL, xxh128 TEXT NOT NULL,"
 	" from_device INTEGER NOT NULL, taken_over INTEGER NOT NULL, reclaimed INTEGER NOT NULL,"
 	" copy_left INTEGER NOT NULL, PRIMARY KEY(promotion, seq));"
 	"CREATE INDEX member_path ON member(path);"
 	"CREATE TABLE step("
 	" id INTEGER PRIMARY KEY, promotion INTEGER NOT NULL, wall_ns INTEGER NOT NULL, text TEXT "
-        "NOT NULL);"
+	"NOT NULL);"
 	"CREATE INDEX step_promotion ON step(promotion);"
 	"CREATE TABLE scan_name("
 	" root BLOB NOT NULL, name BLOB NOT NULL, path BLOB NOT NULL, dir BLOB NOT NULL,"
@@ -46,7 +46,7 @@ static const char schema[] =
 	"CREATE INDEX scan_name_name ON scan_name(name);"
 	"CREATE TABLE measurement("
 	" key TEXT NOT NULL, pattern TEXT NOT NULL, jobs INTEGER NOT NULL, wall_ns INTEGER NOT "
-        "NULL,"
+	"NULL,"
 	" iops REAL NOT NULL, rate INTEGER NOT NULL, lat_p50_ns INTEGER NOT NULL,"
 	" span INTEGER NOT NULL, proved INTEGER NOT NULL, PRIMARY KEY(key, pattern, jobs));";
 
@@ -300,7 +300,7 @@ static int save_row(struct dbt_ledger *ledger, const struct dbt_promotion *p, st
 		ledger,
 		"INSERT INTO promotion VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 		" ON CONFLICT(id) DO UPDATE SET made_dir=excluded.made_dir, "
-	        "reclaim=excluded.reclaim,"
+		"reclaim=excluded.reclaim,"
 		" keep_copy=excluded.keep_copy, by_link=excluded.by_link,"
 		" rollback_mode=excluded.rollback_mode, state=excluded.state,"
 		" owner_pid=excluded.owner_pid, owner_start=excluded.owner_start,"
@@ -486,7 +486,7 @@ static int load_members(struct dbt_ledger *ledger, struct dbt_promotion *p, stru
 	sqlite3_stmt *s = dbt_sql_prepare(
 		ledger,
 		"SELECT path, kept, copy, part, back, source, copied, returned, xxh128, "
-	        "from_device,"
+		"from_device,"
 		" taken_over, reclaimed, copy_left FROM member WHERE promotion=? ORDER BY seq",
 		err);
 	int r;

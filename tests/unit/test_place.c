@@ -1,8 +1,7 @@
 /* Captured machines: each directory of fixtures/sysroot with the table NAME.expect beside it. */
-#include "survey/place.h"
-
 #include "base/cleanup.h"
 #include "survey/mounts.h"
+#include "survey/place.h"
 #include "sys/root.h"
 
 #include <dirent.h>

@@ -95,6 +95,16 @@ static int return_to_original(struct dbt_flow *flow, struct dbt_promotion *p,
 	return dbt_rollback(flow, p, &opts, err);
 }
 
+static int end_rollback(struct dbt_flow *flow, struct dbt_promotion *p, enum dbt_recovery *ret,
+                        struct dbt_err *err)
+{
+	bool given_up = false;
+	int r = dbt_rollback_finish(flow, p, &given_up, err);
+
+	*ret = given_up ? DBT_RECOVERY_UNDONE : DBT_RECOVERY_FINISHED;
+	return r;
+}
+
 /* Does an active promotion use a copy that this one has left? Then it is not left any more. */
 static bool give_up_reused(struct dbt_promotion *p, const struct dbt_promotions *all)
 {
@@ -142,8 +152,7 @@ static int recover_claimed(struct dbt_flow *flow, struct dbt_promotion *p,
 		*ret = DBT_RECOVERY_FINISHED;
 		return dbt_reclaim_finish(flow, p, err);
 	case DBT_STATE_ROLLING_BACK:
-		*ret = DBT_RECOVERY_FINISHED;
-		return dbt_rollback_finish(flow, p, err);
+		return end_rollback(flow, p, ret, err);
 	case DBT_STATE_ROLLED_BACK:
 	case DBT_STATE_FAILED:
 		return remove_leftovers(flow, p, all, ret, err);

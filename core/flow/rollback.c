@@ -265,23 +265,33 @@ static int name_backs(struct dbt_promotion *p, struct dbt_err *err)
 	return 0;
 }
 
-/* Everything that can be taken back before the first path is exchanged: unfinished files beside the paths. */
-static int abandon(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err)
+/* Before the first path is exchanged a rollback can be given up: only unfinished files beside the
+ * paths are to be removed. */
+static int give_up(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err)
 {
-	struct dbt_err later;
-	int code = err ? err->code : -EIO;
+	int r = dbt_remove_temporaries(flow, p, err);
 
-	if (dbt_remove_temporaries(flow, p, &later) < 0)
-		return dbt_err_add(err, "%s", later.text);
-	for (size_t i = 0; i < p->n_members; i++)
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < p->n_members; i++) {
 		p->members[i].returned = (struct dbt_ident){ 0 };
+		free(p->members[i].back);
+		p->members[i].back = NULL;
+	}
 	p->rollback_mode = DBT_ROLLBACK_PLAIN;
 	p->keep_copy = false;
 	p->state = DBT_STATE_PROMOTED;
-	if (dbt_flow_let_go(flow, p, "rollback given up", &later) < 0)
-		return dbt_err_add(err, "%s", later.text);
-	(void)dbt_err_add(err, "the database stays promoted as it was");
-	return code;
+	return dbt_flow_let_go(flow, p, "rollback given up", err);
+}
+
+/* The same after an error, whose sentence stays in front. */
+static int abandon(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err)
+{
+	struct dbt_err later;
+
+	if (give_up(flow, p, &later) < 0)
+		return dbt_err_add(err, "giving the rollback up failed too: %s", later.text);
+	return dbt_err_add(err, "the database stays promoted as it was");
 }
 
 /* From here on there is only forward: each path is the link or already the plain file. */
@@ -329,19 +339,45 @@ static int clean_up(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_e
 	return r == 0 ? dbt_flow_let_go(flow, p, "cleaned up", err) : r;
 }
 
-int dbt_rollback_finish(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err)
+/* Was every file that had to be copied back finished and recorded? Exchanging begins only then. */
+static int is_copied_back(struct dbt_flow *flow, const struct dbt_promotion *p, bool *ret,
+                          struct dbt_err *err)
 {
-	int r;
+	*ret = true;
+	for (size_t i = 0; *ret && i < p->n_members; i++) {
+		const struct dbt_pmember *m = &p->members[i];
+		struct dbt_look look;
+		int r;
 
-	if (p->state == DBT_STATE_ROLLING_BACK) {
-		r = copy_back_all(flow, p, 0, err);
-		if (r < 0)
-			return abandon(flow, p, err);
-		r = return_paths(flow, p, err);
+		if (!needs_copy_back(p, m))
+			continue;
+		r = dbt_look_at(flow->ctx, p, m, &look, err);
 		if (r < 0)
 			return r;
+		*ret = look.path_is != DBT_PATH_LINK || look.back_is == DBT_KEPT_ORIGINAL;
+		dbt_look_release(&look);
 	}
-	return clean_up(flow, p, err);
+	return 0;
+}
+
+int dbt_rollback_finish(struct dbt_flow *flow, struct dbt_promotion *p, bool *ret_given_up,
+                        struct dbt_err *err)
+{
+	bool ready = false;
+	int r;
+
+	*ret_given_up = false;
+	if (p->state != DBT_STATE_ROLLING_BACK)
+		return clean_up(flow, p, err);
+	r = is_copied_back(flow, p, &ready, err);
+	if (r < 0)
+		return r;
+	if (!ready) {
+		*ret_given_up = true;
+		return give_up(flow, p, err);
+	}
+	r = return_paths(flow, p, err);
+	return r < 0 ? r : clean_up(flow, p, err);
 }
 
 int dbt_rollback(struct dbt_flow *flow, struct dbt_promotion *p,

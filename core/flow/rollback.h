@@ -17,8 +17,10 @@ struct dbt_rollback_opts {
 int dbt_rollback(struct dbt_flow *flow, struct dbt_promotion *p,
                  const struct dbt_rollback_opts *opts, struct dbt_err *err);
 
-/* Ends an interrupted rollback in the way it was asked for. */
-int dbt_rollback_finish(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err);
+/* Ends an interrupted rollback in the way it was asked for. One that was still copying back is given up: the
+ * database stays promoted, and *ret_given_up says so. */
+int dbt_rollback_finish(struct dbt_flow *flow, struct dbt_promotion *p, bool *ret_given_up,
+                        struct dbt_err *err);
 
 /* Without a ledger: path is a link, the original stands beside it under the kept name. Both are compared byte by
  * byte; when they differ it is refused, unless discard is true. The copy stays where it is: nothing proves that

@@ -264,7 +264,8 @@ static int make_age(const char *text, struct dbt_tmpfiles_rule *rule)
 
 static int make_type(const char *text, struct dbt_tmpfiles_rule *rule)
 {
-	if (!isalpha((unsigned char)*text) || text[1 + strspn(text + 1, "+!-=~^$?")] != '\0')
+	if (*text == '\0' || !isalpha((unsigned char)*text) ||
+	    text[1 + strspn(text + 1, "+!-=~^$?")] != '\0')
 		return -EINVAL;
 	rule->type = *text;
 	rule->boot_only = strchr(text, '!') != NULL;

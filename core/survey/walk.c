@@ -424,6 +424,13 @@ static int sort_out(struct walker *w, struct level *level)
 	return 0;
 }
 
+static bool is_worth_keeping(const struct dbt_scan_opts *opts, const struct dbt_file *file)
+{
+	return (file->hint & (DBT_HINT_LEAD | DBT_HINT_MEMBER)) || file->promoted ||
+	       file->size_bytes >= DBT_ODD_NAME_BYTES ||
+	       (opts->unknown_bytes > 0 && file->size_bytes >= opts->unknown_bytes);
+}
+
 static int one_name(struct walker *w, const struct dbt_dir *dir, struct level *level,
                     const struct dbt_stat *st)
 {
@@ -437,8 +444,7 @@ static int one_name(struct walker *w, const struct dbt_dir *dir, struct level *l
 	what = look(dir, st, &file);
 	w->walk->result->files_seen += st->type == DT_UNKNOWN && what == LOOK_FILE ? 1 : 0;
 	w->walk->bytes_seen += file.size_bytes;
-	if (what == LOOK_FILE && (file.hint & (DBT_HINT_LEAD | DBT_HINT_MEMBER) || file.promoted ||
-	                          file.size_bytes >= DBT_ODD_NAME_BYTES))
+	if (what == LOOK_FILE && is_worth_keeping(w->walk->opts, &file))
 		return keep(w, &file);
 	return what != LOOK_DIRECTORY ? 0
 	                              : names_add(&level->subdirs, st->name, st->ino,

@@ -16,7 +16,6 @@ static void on_log(void *data, enum dbt_log_level level, const char *text)
 
 	if (level == DBT_LOG_DETAIL ? app->args.verbose == 0 : app->args.quiet)
 		return;
-	progress_clear(&app->progress);
 	msg_line(level == DBT_LOG_WARNING ? "warning: " : "", text);
 }
 

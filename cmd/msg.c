@@ -16,6 +16,7 @@ void msg_line(const char *prefix, const char *text)
 		r = text_add_escaped(&buf, text);
 	if (r == 0)
 		r = dbt_buf_addc(&buf, '\n');
+	progress_hide();
 	(void)fputs(r == 0 ? dbt_buf_str(&buf) : "dbtier: out of memory\n", stderr);
 	dbt_buf_release(&buf);
 }

@@ -10,6 +10,9 @@
 
 enum { SAMPLE_NS = 500000000, LINE_NS = 100000000, JSON_NS = 1000000000 };
 
+/* There is one stderr. */
+static struct progress *on_screen;
+
 static const struct progress_sample *oldest(const struct progress *p)
 {
 	size_t n = PROGRESS_SAMPLES;
@@ -123,6 +126,7 @@ static void show_line(struct progress *p, const struct dbt_progress *now)
 		(void)fprintf(p->out, "\r%s\033[K", dbt_buf_str(&buf));
 		(void)fflush(p->out);
 		p->line_shown = true;
+		on_screen = p;
 	}
 	dbt_buf_release(&buf);
 }
@@ -174,4 +178,11 @@ void progress_clear(struct progress *p)
 	(void)fputs("\r\033[K", p->out);
 	(void)fflush(p->out);
 	p->line_shown = false;
+	on_screen = NULL;
+}
+
+void progress_hide(void)
+{
+	if (on_screen)
+		progress_clear(on_screen);
 }

@@ -30,8 +30,12 @@ struct progress {
 /* A dbt_ctx.progress; data is the struct progress. */
 void progress_report(void *data, const struct dbt_progress *now);
 
-/* Takes the line away, before something else is written and at the end. */
+/* Takes the line away, at the end. */
 void progress_clear(struct progress *progress);
+
+/* The same for whichever progress shows a line at the moment, before something else is written to
+ * the terminal. */
+void progress_hide(void);
 
 /* Bytes a second over the samples; 0 while unknown. */
 uint64_t progress_rate(const struct progress *progress);

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/units.h"
 #include "cmd/optable.h"
+#include "cmd/progress.h"
 #include "cmd/text.h"
 
 #include <errno.h>
@@ -397,6 +398,7 @@ int table_print(const struct table_spec *spec, const struct global_args *args,
 
 	if (r < 0)
 		return r;
+	progress_hide();
 	if (args->json)
 		return print_json(spec, &sel, rows, n_rows, out, err);
 	return print_text(&sel, args, rows, n_rows, out, err);

@@ -190,8 +190,8 @@ static enum dbt_tier judge_fs(struct judge *j, size_t at)
 	}
 	tier = judge_below(j, at);
 	if (node->missing > 0)
-		note(j, "%u member%s of the filesystem missing", node->missing,
-		     node->missing == 1 ? " is" : "s are");
+		note(j, "%u member%s of the filesystem %s missing", node->missing,
+		     node->missing == 1 ? "" : "s", node->missing == 1 ? "is" : "are");
 	if (node->trouble) {
 		note(j, "%s", node->trouble);
 		return DBT_TIER_UNKNOWN;

@@ -106,11 +106,30 @@ static int skip_line(struct libmnt_table *table, const char *file, int line)
 	return 1;
 }
 
+/* libmount takes the table's format from its first line: garbage there would make all the rest look
+ * like fstab. */
+static const char *first_mount(struct dbt_mounts *mounts, const struct dbt_buf *text)
+{
+	const char *line = dbt_buf_str(text);
+	unsigned id;
+
+	while (*line && sscanf(line, "%u %*u %*u:%*u ", &id) != 1) {
+		mounts->garbled++;
+		line += strcspn(line, "\n");
+		line += *line == '\n';
+	}
+	return line;
+}
+
 static int parse(struct dbt_mounts *mounts, struct dbt_buf *text)
 {
-	dbt_autofclose FILE *file = fmemopen(text->data, text->len, "r");
+	const char *start = first_mount(mounts, text);
+	size_t skipped = (size_t)(start - dbt_buf_str(text));
+	dbt_autofclose FILE *file =
+		skipped < text->len ? fmemopen(text->data + skipped, text->len - skipped, "r")
+				    : NULL;
 	struct libmnt_table *table = mnt_new_table();
-	int r = -ENOMEM;
+	int r = skipped < text->len ? -ENOMEM : 0;
 
 	if (file && table) {
 		(void)mnt_table_set_userdata(table, mounts);

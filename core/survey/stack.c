@@ -120,6 +120,13 @@ static int join(struct walk *w, size_t above, size_t known)
 	return link_below(w, above, known);
 }
 
+static bool has_suffix(const char *text, const char *suffix)
+{
+	size_t n = strlen(text), m = strlen(suffix);
+
+	return n >= m && strcmp(text + n - m, suffix) == 0;
+}
+
 static void mark_cache(struct dbt_stack *stack, size_t at)
 {
 	struct dbt_node *node = &stack->items[at];
@@ -132,11 +139,10 @@ static void mark_cache(struct dbt_stack *stack, size_t at)
 	 * writecache_manip.c). */
 	for (size_t i = 0; i < node->n_below; i++) {
 		const char *name = stack->items[node->below[i]].blk.dm_name;
-		size_t len = name ? strlen(name) : 0;
 
-		if (len > 8 && strcmp(name + len - 8, "_wcorig") == 0)
+		if (name && has_suffix(name, "_wcorig"))
 			node->cache = "dm-writecache";
-		else if (len > 6 && strcmp(name + len - 6, "_corig") == 0)
+		else if (name && has_suffix(name, "_corig"))
 			node->cache = "dm-cache";
 	}
 }

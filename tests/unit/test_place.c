@@ -1,5 +1,6 @@
 /* Captured machines: each directory of fixtures/sysroot with the table NAME.expect beside it. */
 #include "base/cleanup.h"
+#include "support/machine.h"
 #include "survey/mounts.h"
 #include "survey/place.h"
 #include "sys/root.h"
@@ -49,36 +50,50 @@ static void print_place(const char *key, const struct dbt_place *p)
 		print_message("\t\tnote: %s\n", p->note);
 }
 
-/* One line of a table: "path<TAB>tier<TAB>mixed or -<TAB>stack[<TAB>part of the note]". Returns the
- * number of mismatches. */
-static unsigned check_line(const struct machine *m, const char *name, char *line)
+struct expectation {
+	const char *path, *tier, *mixed, *stack;
+	const char *note; /* a part of it; NULL: any */
+};
+
+/* Returns the number of mismatches. */
+static unsigned check(const struct machine *m, const char *name, const struct expectation *e)
 {
-	char *save = NULL, *path = strtok_r(line, "\t", &save), *tier = strtok_r(NULL, "\t", &save),
-	     *mixed = strtok_r(NULL, "\t", &save), *stack = strtok_r(NULL, "\t\n", &save),
-	     *note = strtok_r(NULL, "\t\n", &save);
-	const struct dbt_mount *mount;
+	const struct dbt_mount *mount = dbt_mounts_by_path(m->mounts, e->path);
 	struct dbt_place place;
 	struct dbt_err err;
 	unsigned bad;
 
-	assert_non_null(stack);
-	mount = dbt_mounts_by_path(m->mounts, path);
 	if (!mount || dbt_place_of_mount(&m->ctx, m->mounts, mount->id, NULL, &place, &err) < 0) {
-		print_error("%s: %s: no place: %s\n", name, path, mount ? err.text : "no mount");
+		print_error("%s: %s: no place: %s\n", name, e->path, mount ? err.text : "no mount");
 		return 1;
 	}
-	bad = strcmp(dbt_tier_name(place.tier), tier) != 0 ||
-	      place.mixed != (strcmp(mixed, "mixed") == 0) || strcmp(place.stack, stack) != 0 ||
-	      (note && (!place.note || !strstr(place.note, note)));
-	if (bad) {
-		print_error("%s: expected %s %s %s %s, got\n", name, tier, mixed, stack,
-		            note ? note : "");
-		print_place(path, &place);
-	} else if (getenv("DBT_SHOW")) {
-		print_place(path, &place);
-	}
+	bad = strcmp(dbt_tier_name(place.tier), e->tier) != 0 ||
+	      place.mixed != (strcmp(e->mixed, "mixed") == 0) ||
+	      strcmp(place.stack, e->stack) != 0 ||
+	      (e->note && (!place.note || !strstr(place.note, e->note)));
+	/* Whoever cannot say what it is says why. */
+	bad = bad || (place.tier == DBT_TIER_UNKNOWN && place.n_evidence == 0 && !place.note);
+	if (bad)
+		print_error("%s: expected %s %s %s %s, got\n", name, e->tier, e->mixed, e->stack,
+		            e->note ? e->note : "");
+	if (bad || getenv("DBT_SHOW"))
+		print_place(e->path, &place);
 	dbt_place_release(&place);
 	return bad;
+}
+
+/* "path<TAB>tier<TAB>mixed or -<TAB>stack[<TAB>part of the note]" */
+static unsigned check_line(const struct machine *m, const char *name, char *line)
+{
+	char *save = NULL;
+	struct expectation e = { .path = strtok_r(line, "\t", &save),
+		                 .tier = strtok_r(NULL, "\t", &save),
+		                 .mixed = strtok_r(NULL, "\t", &save),
+		                 .stack = strtok_r(NULL, "\t\n", &save),
+		                 .note = strtok_r(NULL, "\t\n", &save) };
+
+	assert_non_null(e.stack);
+	return check(m, name, &e);
 }
 
 static unsigned check_machine(const char *dir, const char *name)
@@ -123,6 +138,75 @@ static void every_captured_machine_is_told_right(void **state)
 	assert_true(machines >= 1);
 }
 
+/* The next "expect" line of a machine's text, " | " made tabs; false at the end. */
+static bool next_expectation(const char **text, char *line, size_t size)
+{
+	const char *at = *text ? strstr(*text, "\nexpect ") : NULL;
+	char *to = line;
+
+	if (!at)
+		return false;
+	at += strlen("\nexpect ");
+	while (*at && *at != '\n' && to < line + size - 1) {
+		if (strncmp(at, " | ", 3) == 0) {
+			*to++ = '\t';
+			at += 3;
+		} else {
+			*to++ = *at++;
+		}
+	}
+	*to = '\0';
+	*text = at;
+	return true;
+}
+
+static unsigned check_written(const char *path, const char *name, unsigned *ret_checked)
+{
+	char text[16384], line[1024];
+	FILE *file = fopen(path, "re");
+	const char *at = text;
+	struct machine m;
+	unsigned bad = 0;
+	char *root;
+
+	assert_non_null(file);
+	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+	(void)fclose(file);
+	root = machine_build("/tmp", text, strlen(text));
+	assert_non_null(root);
+	machine_open(&m, root);
+	while (next_expectation(&at, line, sizeof(line))) {
+		bad += check_line(&m, name, line);
+		(*ret_checked)++;
+	}
+	machine_close(&m);
+	machine_remove(root);
+	free(root);
+	return bad;
+}
+
+static void every_machine_written_down_is_told_right(void **state)
+{
+	static const char dir[] = TEST_FIXTURES "/machines";
+	dbt_autoclosedir DIR *d = opendir(dir);
+	struct dirent *entry;
+	unsigned bad = 0, machines = 0, checked = 0;
+	char path[PATH_MAX];
+
+	(void)state;
+	assert_non_null(d);
+	while ((entry = readdir(d))) {
+		if (!strstr(entry->d_name, ".machine"))
+			continue;
+		(void)snprintf(path, sizeof(path), "%s/%s", dir, entry->d_name);
+		bad += check_written(path, entry->d_name, &checked);
+		machines++;
+	}
+	print_message("%u machines, %u mounts\n", machines, checked);
+	assert_int_equal(bad, 0);
+	assert_true(machines >= 20);
+}
+
 /* The running system: whatever it is, the file at hand has a place. */
 static void a_live_file_has_a_place(void **state)
 {
@@ -155,6 +239,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_captured_machine_is_told_right),
+		cmocka_unit_test(every_machine_written_down_is_told_right),
 		cmocka_unit_test(a_live_file_has_a_place),
 	};
 

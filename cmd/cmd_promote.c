@@ -1,6 +1,7 @@
 /* dbtier promote: copies to a faster place, proves the copy, puts a link in the path's place. */
 #include "cmd/auto.h"
 #include "cmd/rows.h"
+#include "flow/measure.h"
 #include "flow/plan.h"
 #include "flow/promote.h"
 #include "flow/reclaim.h"
@@ -11,7 +12,7 @@
 
 struct promote_args {
 	const char *to;
-	bool all_files, dry_run, force, reclaim;
+	bool all_files, dry_run, force, no_probe, reclaim;
 	struct opt_reserve reserve;
 	uint64_t limit_bytes_s;
 };
@@ -45,6 +46,9 @@ static const struct opt_spec promote_opts[] = {
 	  .at = AT(limit_bytes_s),
 	  .metavar = "SIZE",
 	  .help = "copy at most so many bytes a second" },
+	{ .name = "no-probe",
+	  .at = AT(no_probe),
+	  .help = "measure nothing: judge devices by their kind" },
 	{ .name = "force",
 	  .letter = 'f',
 	  .at = AT(force),
@@ -52,13 +56,15 @@ static const struct opt_spec promote_opts[] = {
 	{ 0 },
 };
 
-static struct dbt_plan_opts plan_opts(const struct promote_args *args)
+static struct dbt_plan_opts plan_opts(const struct app *app, const struct promote_args *args)
 {
 	return (struct dbt_plan_opts){
 		.target = args->to,
 		.all_files = args->all_files,
 		.reclaim = args->reclaim,
 		.force = args->force,
+		.no_probe = args->no_probe,
+		.state_dir = app->state_dir,
 		.reserve_set = args->reserve.set,
 		.reserve_bytes = args->reserve.bytes,
 		.reserve_percent = args->reserve.percent,
@@ -80,7 +86,7 @@ static int open_to_read(struct app *app, struct dbt_ledger **ret, struct dbt_err
 
 static int run_dry(struct app *app, const struct promote_args *args, char **operands, size_t n)
 {
-	const struct dbt_plan_opts opts = plan_opts(args);
+	const struct dbt_plan_opts opts = plan_opts(app, args);
 	struct promotion_rows rows = { 0 };
 	struct dbt_ledger *ledger = NULL;
 	struct dbt_err err = { 0 };
@@ -104,7 +110,7 @@ static int promote_one(struct app *app, struct dbt_flow *flow, const struct prom
                        const char *what, int64_t run_number, struct promotion_rows *rows,
                        struct dbt_err *err)
 {
-	const struct dbt_plan_opts opts = plan_opts(args);
+	const struct dbt_plan_opts opts = plan_opts(app, args);
 	const struct dbt_promote_run run = { .limit_bytes_s = args->limit_bytes_s,
 		                             .allow_by_link = args->force };
 	struct dbt_promotion p = { 0 };
@@ -114,6 +120,8 @@ static int promote_one(struct app *app, struct dbt_flow *flow, const struct prom
 		return r;
 	p.run = run_number;
 	r = dbt_promote(flow, &p, &run, err);
+	if (r == 0 && !args->no_probe && !args->force)
+		dbt_measure_promotion(&app->ctx, app->state_dir, &p);
 	if (r == 0 && args->reclaim) {
 		r = dbt_reclaim(flow, &p, err);
 		if (r < 0)

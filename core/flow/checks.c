@@ -2,7 +2,9 @@
 
 #include "base/cleanup.h"
 #include "base/units.h"
+#include "flow/measure.h"
 #include "survey/mounts.h"
+#include "survey/tmpfiles.h"
 #include "sys/io.h"
 #include "sys/lease.h"
 #include "sys/procs.h"
@@ -247,22 +249,6 @@ static int check_kinds(const struct dbt_pair *pair, struct dbt_err *err)
 	return 0;
 }
 
-/* How many times faster the second is, by the better of its two proved patterns; 0 when nothing compares. */
-static double measured_gain(const struct dbt_speeds *from, const struct dbt_speeds *to)
-{
-	double gain = 0;
-
-	if (from->random1.proved && to->random1.proved && from->random1.iops > 0)
-		gain = to->random1.iops / from->random1.iops;
-	if (from->stream1.proved && to->stream1.proved && from->stream1.rate_bytes_s > 0) {
-		double g = (double)to->stream1.rate_bytes_s / (double)from->stream1.rate_bytes_s;
-
-		if (g > gain)
-			gain = g;
-	}
-	return gain;
-}
-
 static int check_by_class(const struct dbt_ctx *ctx, const struct dbt_pair *pair,
                           struct dbt_err *err)
 {
@@ -285,7 +271,7 @@ static int check_by_class(const struct dbt_ctx *ctx, const struct dbt_pair *pair
 
 int dbt_check_pair(const struct dbt_ctx *ctx, const struct dbt_pair *pair, struct dbt_err *err)
 {
-	double gain = measured_gain(pair->from_speeds, pair->to_speeds);
+	double gain = dbt_measured_gain(pair->from_speeds, pair->to_speeds);
 	int r = check_kinds(pair, err);
 
 	if (r < 0 || pair->force)
@@ -347,18 +333,56 @@ int dbt_check_space(const struct dbt_ctx *ctx, int target_fd, const char *target
 	return 0;
 }
 
-int dbt_check_durable_target(const struct dbt_ctx *ctx, const char *target, struct dbt_err *err)
+/* What systemd-tmpfiles would do to a file directly below the target. */
+static int find_cleaner(const struct dbt_ctx *ctx, const char *target, struct dbt_tmpfiles_hit *ret,
+                        struct dbt_err *err)
 {
-	dbt_autoclose int fd =
-		ctx->sys->openat(AT_FDCWD, target, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-	struct dbt_mounts *mounts = NULL;
-	struct dbt_place place = { 0 };
+	dbt_autofree char *path = NULL;
 	int r;
 
-	if (fd < 0)
-		return dbt_err_refuse(err, "the target directory '%s' cannot be opened: %s", target,
-		                      dbt_err_text(fd));
-	r = dbt_mounts_new(ctx, &mounts, err);
+	if (asprintf(&path, "%s/database", strcmp(target, "/") == 0 ? "" : target) < 0) {
+		path = NULL;
+		return dbt_err_sys(err, -ENOMEM, "cannot check '%s'", target);
+	}
+	r = dbt_tmpfiles_find(ctx, path, ret);
+	return r < 0 ? dbt_err_sys(err, r, "cannot read the tmpfiles.d configuration") : r;
+}
+
+int dbt_check_cleaner(const struct dbt_ctx *ctx, const char *target, bool must_last,
+                      struct dbt_err *err)
+{
+	struct dbt_tmpfiles_hit hit = { 0 };
+	int r = find_cleaner(ctx, target, &hit, err);
+	bool at_boot = hit.when == DBT_TMPFILES_AT_BOOT;
+
+	if (r <= 0)
+		return r;
+	if (must_last)
+		r = dbt_err_refuse(err,
+		                   "'%s' is emptied %s%s by systemd-tmpfiles (%s line %u: %s): the "
+		                   "original stays; "
+		                   "a directory of its own on that filesystem would do",
+		                   target, at_boot ? "at boot" : "by age, after ",
+		                   at_boot ? "" : hit.age, hit.file, hit.line, hit.text);
+	else
+		dbt_ctx_log(ctx, DBT_LOG_WARNING,
+		            "'%s' is emptied %s%s by systemd-tmpfiles (%s line %u: %s): the path "
+		            "then leads "
+		            "nowhere until 'dbtier recover' returns to the kept original; a "
+		            "directory of its own "
+		            "on that filesystem is safer",
+		            target, at_boot ? "at boot" : "by age, after ", at_boot ? "" : hit.age,
+		            hit.file, hit.line, hit.text);
+	dbt_tmpfiles_hit_release(&hit);
+	return r < 0 ? r : 0;
+}
+
+static int check_not_ram(const struct dbt_ctx *ctx, const char *target, int fd, struct dbt_err *err)
+{
+	struct dbt_mounts *mounts = NULL;
+	struct dbt_place place = { 0 };
+	int r = dbt_mounts_new(ctx, &mounts, err);
+
 	if (r == 0)
 		r = dbt_place_of_fd(ctx, mounts, fd, NULL, &place, err);
 	if (r == 0 && place.ram)
@@ -368,4 +392,17 @@ int dbt_check_durable_target(const struct dbt_ctx *ctx, const char *target, stru
 	dbt_place_release(&place);
 	dbt_mounts_free(mounts);
 	return r;
+}
+
+int dbt_check_durable_target(const struct dbt_ctx *ctx, const char *target, struct dbt_err *err)
+{
+	dbt_autoclose int fd =
+		ctx->sys->openat(AT_FDCWD, target, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	int r;
+
+	if (fd < 0)
+		return dbt_err_refuse(err, "the target directory '%s' cannot be opened: %s", target,
+		                      dbt_err_text(fd));
+	r = check_not_ram(ctx, target, fd, err);
+	return r == 0 ? dbt_check_cleaner(ctx, target, true, err) : r;
 }

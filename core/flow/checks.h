@@ -35,6 +35,10 @@ int dbt_check_space(const struct dbt_ctx *ctx, int target_fd, const char *target
 /* What an ordinary filesystem must keep free: 5 % of it, at most 10 GiB; twice that on "/". */
 uint64_t dbt_default_reserve(const struct dbt_place *place);
 
+/* Does systemd-tmpfiles empty the target? must_last: that is a refusal, else a warning that quotes the line. */
+int dbt_check_cleaner(const struct dbt_ctx *ctx, const char *target, bool must_last,
+                      struct dbt_err *err);
+
 /* A place where a copy may be the only one: not in RAM, not emptied at boot or by age. */
 int dbt_check_durable_target(const struct dbt_ctx *ctx, const char *target, struct dbt_err *err);
 

@@ -2,8 +2,10 @@
 
 #include "base/cleanup.h"
 #include "flow/checks.h"
+#include "flow/measure.h"
 #include "flow/select.h"
 #include "survey/mounts.h"
+#include "sys/reach.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -73,6 +75,55 @@ static int find_places(struct draft *d, struct dbt_err *err)
 	return r;
 }
 
+/* A new verdict on a place, with what was measured. */
+static int judge_again(struct draft *d, int fd, const struct dbt_speeds *speeds,
+                       struct dbt_place *place, struct dbt_err *err)
+{
+	struct dbt_place judged;
+	int r = fd < 0 ? fd : dbt_place_of_fd(d->ctx, d->mounts, fd, speeds, &judged, err);
+
+	if (r < 0)
+		return r;
+	dbt_place_release(place);
+	*place = judged;
+	return 0;
+}
+
+/* Where the kind of device says nothing, the source is measured now; the target has nothing to measure yet, but
+ * may be remembered. */
+static int measure(struct draft *d, struct dbt_err *err)
+{
+	dbt_autoclose int fd = d->ctx->sys->openat(AT_FDCWD, d->sel.paths[0],
+	                                           O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0);
+	bool probe = !d->opts->no_probe && !d->opts->force && d->from.tier == DBT_TIER_UNKNOWN;
+	int r = 0;
+
+	if (d->opts->force || fd < 0)
+		return 0;
+	dbt_measure_files(d->ctx, d->opts->state_dir, &d->from, (const char *const *)d->sel.paths,
+	                  d->sel.n, probe, &d->from_speeds);
+	dbt_measure_files(d->ctx, d->opts->state_dir, &d->to, NULL, 0, false, &d->to_speeds);
+	if (d->from_speeds.measured_wall_ns)
+		r = judge_again(d, fd, &d->from_speeds, &d->from, err);
+	if (r == 0 && d->to_speeds.measured_wall_ns)
+		r = judge_again(d, d->target_fd, &d->to_speeds, &d->to, err);
+	return r;
+}
+
+static int check_reach(struct draft *d, const struct dbt_at *at, struct dbt_err *err)
+{
+	dbt_autofree char *problem = NULL;
+	int r = dbt_reach_compare(d->ctx, at, d->target, &problem, err);
+
+	if (r == 0 && problem)
+		r = dbt_err_refuse(
+			err,
+			"%s: choose a directory that all readers may enter, or give them "
+			"permission",
+			problem);
+	return r;
+}
+
 static int check_places(struct draft *d, struct dbt_err *err)
 {
 	const struct dbt_pair pair = {
@@ -92,6 +143,8 @@ static int check_places(struct draft *d, struct dbt_err *err)
 		                      "the '?', '#' or "
 		                      "'%%' in '%s': choose another directory",
 		                      d->sel.path, d->target);
+	if (dbt_check_cleaner(d->ctx, d->target, d->opts->reclaim, err) < 0)
+		return err ? err->code : -EPERM;
 	return dbt_check_pair(d->ctx, &pair, err);
 }
 
@@ -197,6 +250,8 @@ static int plan_file(struct draft *d, size_t i, struct dbt_err *err)
 	if (r < 0)
 		return r;
 	r = dbt_check_source(d->ctx, &at, &m->source, err);
+	if (r == 0)
+		r = check_reach(d, &at, err);
 	dbt_at_release(&at);
 	return r == 0 ? check_name_free(d, m, err) : r;
 }
@@ -286,6 +341,8 @@ static int make(struct draft *d, const char *what, struct dbt_err *err)
 		r = open_target(d, err);
 	if (r == 0)
 		r = find_places(d, err);
+	if (r == 0)
+		r = measure(d, err);
 	if (r == 0)
 		r = check_places(d, err);
 	if (r == 0)

@@ -10,8 +10,9 @@ struct dbt_plan_opts {
 	const char *target; /* --to; borrowed */
 	bool all_files;     /* not only the hot ones */
 	bool reclaim;
-	bool force;    /* lifts the rules that cannot lose data */
-	bool no_probe; /* judge devices by class only */
+	bool force;            /* lifts the rules that cannot lose data */
+	bool no_probe;         /* judge devices by class and what is remembered only */
+	const char *state_dir; /* of the ledger: where measurements are remembered; borrowed */
 	bool reserve_set;
 	uint64_t reserve_bytes; /* to leave free on the target */
 	double reserve_percent; /* > 0: this share of it instead */

@@ -460,7 +460,7 @@ static const struct opt_spec opts[] = {
 	  .at = offsetof(struct devices_args, capture),
 	  .metavar = "FILE",
 	  .complete = COMPLETE_FILE,
-	  .help = "write what describes the devices to a tar, for a bug report" },
+	  .help = "write what describes the devices to a tar file" },
 	{ 0 },
 };
 

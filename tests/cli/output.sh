@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# What happens to the answer: a full disk, a closed pipe, closed descriptors, odd names, raw and JSON.
+. "$(dirname "$0")/../support/lib.sh"
+need_command jq jq
+
+mkdir "$TMP/db"
+"$DBT_TOOLS/mkdb" diamond "$TMP/db/plain.dmnd" 200K
+odd=$'blank new\nline \xff\xc3\xa4.dmnd'
+cp "$TMP/db/plain.dmnd" "$TMP/db/$odd"
+
+# Text and raw: one line a row whatever is in the name.
+expect 0 dbtier scan --no-probe "$TMP/db"
+equal 3 "$(wc -l <"$TMP/out")" "lines of text"
+out_has 'blank new\x0aline \xffä'
+expect 0 dbtier scan --no-probe -rn -o path,size "$TMP/db"
+equal 2 "$(wc -l <"$TMP/out")" "lines of raw"
+out_has 'blank\x20new\x0aline\x20\xff\xc3\xa4'
+equal 2 "$(awk '{ print NF }' "$TMP/out" | sort -u)" "raw fields"
+
+# JSON: valid, keys stable, the bytes of the odd name in base64, null for the ordinary one.
+expect 0 dbtier scan --no-probe --json "$TMP/db"
+jq -e . "$TMP/out" >/dev/null
+equal 2 "$(jq '.databases | length' "$TMP/out")" "databases"
+equal null "$(jq '.databases[] | select(.path | endswith("plain.dmnd")) | .path_raw' "$TMP/out")" "path_raw"
+equal "$TMP/db/$odd" "$(jq -r '.databases[] | select(.path_raw) | .path_raw' "$TMP/out" | base64 -d)" "path_raw"
+# shellcheck disable=SC2016 # jq's variables
+jq -e 'all(.databases[]; .size | type == "number")' "$TMP/out" >/dev/null || fail "size is no number"
+jq -e 'all(.databases[]; .complete | type == "boolean")' "$TMP/out" >/dev/null || fail "complete is no boolean"
+
+# -b: the numbers of JSON.
+expect 0 dbtier scan --no-probe -b -rn -o size "$TMP/db"
+equal "$(stat -c %s "$TMP/db/plain.dmnd")" "$(head -n 1 "$TMP/out")" "size in bytes"
+
+# A full disk behind stdout.
+status=0
+dbtier scan --no-probe "$TMP/db" >/dev/full 2>"$TMP/err" || status=$?
+equal 1 "$status" "exit status with a full disk"
+err_has 'cannot write the answer: no space left on device'
+
+# Closed descriptors: an error, and the ledger does not become stdout or stderr.
+status=0
+dbtier scan --no-probe "$TMP/db" >&- 2>"$TMP/err" || status=$?
+equal 1 "$status" "exit status with stdout closed"
+status=0
+dbtier scan --no-probe "$TMP/db" >&- 2>&- <&- || status=$?
+equal 1 "$status" "exit status with all closed"
+expect 0 dbtier __complete plain
+[[ -s $TMP/out ]] || fail "the ledger suffered"
+
+# A reader that goes away: quiet, and the status that any program has then.
+: >"$TMP/err"
+set +e
+dbtier --describe < <(yes 'a line of a template' | head -n 100000) 2>"$TMP/err" | head -n 1 >/dev/null
+status=${PIPESTATUS[0]}
+set -e
+equal 141 "$status" "exit status after SIGPIPE"
+err_is_empty
+
+# Progress as JSON goes to stderr, the answer to stdout.
+expect 0 dbtier --progress=json scan --no-probe --json "$TMP/db"
+jq -e . "$TMP/out" >/dev/null

@@ -5,6 +5,7 @@
 #include "flow/plan.h"
 #include "flow/promote.h"
 #include "flow/reclaim.h"
+#include "flow/tell.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -120,6 +121,8 @@ static int promote_one(struct app *app, struct dbt_flow *flow, const struct prom
 		return r;
 	p.run = run_number;
 	r = dbt_promote(flow, &p, &run, err);
+	if (r == 0)
+		dbt_tell_after_swap(&app->ctx, &p);
 	if (r == 0 && !args->no_probe && !args->force)
 		dbt_measure_promotion(&app->ctx, app->state_dir, &p);
 	if (r == 0 && args->reclaim) {

@@ -4,6 +4,7 @@
 #include "flow/checks.h"
 #include "flow/measure.h"
 #include "flow/select.h"
+#include "survey/exports.h"
 #include "survey/mounts.h"
 #include "sys/reach.h"
 
@@ -108,6 +109,23 @@ static int measure(struct draft *d, struct dbt_err *err)
 	if (r == 0 && d->to_speeds.measured_wall_ns)
 		r = judge_again(d, d->target_fd, &d->to_speeds, &d->to, err);
 	return r;
+}
+
+/* Other machines would resolve the link on their own side. */
+static int check_exports(struct draft *d, struct dbt_err *err)
+{
+	dbt_autofree char *line = NULL;
+	int r = d->opts->force ? 0 : dbt_exports_find(d->ctx, d->sel.dir, &line);
+
+	if (r < 0)
+		return dbt_err_sys(err, r, "cannot read the exports of this machine");
+	if (r > 0)
+		return dbt_err_refuse(err,
+		                      "'%s' is exported to other machines (%s), which would see a "
+		                      "link that leads "
+		                      "nowhere; --force does it all the same",
+		                      d->sel.dir, line);
+	return 0;
 }
 
 static int check_reach(struct draft *d, const struct dbt_at *at, struct dbt_err *err)
@@ -343,6 +361,8 @@ static int make(struct draft *d, const char *what, struct dbt_err *err)
 		r = find_places(d, err);
 	if (r == 0)
 		r = measure(d, err);
+	if (r == 0)
+		r = check_exports(d, err);
 	if (r == 0)
 		r = check_places(d, err);
 	if (r == 0)

@@ -421,11 +421,12 @@ static void a_lost_label_matters_where_selinux_enforces(void **state)
 	struct dbt_ctx failing;
 	struct dbt_meta_report report;
 	struct dbt_root root;
-	char *captured = tree_new();
 	struct two t;
+	char *captured;
 
 	(void)state;
 	need_root();
+	captured = tree_new();
 	tree_put(captured, "sys/fs/selinux/enforce", "1");
 	assert_int_equal(dbt_root_open(&root, captured), 0);
 	dbt_ctx_init(&failing, &root);

@@ -70,6 +70,23 @@ struct dbt_file *dbt_group_findf(struct dbt_group *group, const char *fmt, ...)
 	return dbt_dir_find(group->dir, name);
 }
 
+struct dbt_file *dbt_group_part(struct dbt_group *group, const char *pattern)
+{
+	const bool starred = pattern[0] == '*' && group->base;
+
+	return dbt_group_findf(group, "%s%s", starred ? group->base : "",
+	                       starred ? pattern + 1 : pattern);
+}
+
+int dbt_group_expect(struct dbt_group *group, const struct dbt_file *file, uint64_t bytes)
+{
+	if (!file || file->foreign_link || file->size_bytes >= bytes)
+		return 0;
+	return dbt_group_incomplete(group, "'%s' is cut short: %llu of %llu bytes", file->name,
+	                            (unsigned long long)file->size_bytes,
+	                            (unsigned long long)bytes);
+}
+
 int dbt_group_add(struct dbt_group *group, struct dbt_file *file, enum dbt_class class, bool hot)
 {
 	struct dbt_group_member *m;
@@ -120,13 +137,32 @@ static int literal_name(const char *pattern, const char *base, char **ret)
 	return asprintf(ret, "%s%s", rest == pattern ? "" : base, rest) < 0 ? -ENOMEM : 0;
 }
 
+struct fit {
+	struct dbt_group *group;
+	const struct dbt_rule *rule;
+	const char *base;
+	int n;
+};
+
+static int add_fitting(void *data, struct dbt_file *file)
+{
+	struct fit *fit = data;
+
+	if (!dbt_pattern_fits(fit->rule->pattern, fit->base, file->name))
+		return 0;
+	fit->n++;
+	return dbt_group_add(fit->group, file, fit->rule->class,
+	                     (fit->rule->flags & DBT_RULE_HOT) != 0);
+}
+
 /* Adds what one rule finds; returns how many or -errno. */
 static int apply_rule(struct dbt_group *group, const struct dbt_rule *rule, const char *base)
 {
 	const bool hot = (rule->flags & DBT_RULE_HOT) != 0;
 	dbt_autofree char *name = NULL;
 	struct dbt_file *file;
-	int r = literal_name(rule->pattern, base, &name), n = 0;
+	struct fit fit = { 0 };
+	int r = literal_name(rule->pattern, base, &name);
 
 	if (r < 0) {
 		name = NULL;
@@ -139,16 +175,16 @@ static int apply_rule(struct dbt_group *group, const struct dbt_rule *rule, cons
 		r = dbt_group_add(group, file, rule->class, hot);
 		return r < 0 ? r : 1;
 	}
-	for (size_t i = 0; i < group->dir->n_files; i++) {
-		file = &group->dir->files[i];
-		if (!dbt_pattern_fits(rule->pattern, base, file->name))
-			continue;
-		r = dbt_group_add(group, file, rule->class, hot);
-		if (r < 0)
-			return r;
-		n++;
-	}
-	return n;
+	fit.rule = rule;
+	fit.base = base;
+	fit.group = group;
+	r = dbt_dir_each(group->dir, group->format->whole_directory, add_fitting, &fit);
+	return r < 0 ? r : fit.n;
+}
+
+static int add_cold(void *data, struct dbt_file *file)
+{
+	return dbt_group_add(data, file, DBT_CLASS_COLD, false);
 }
 
 int dbt_group_apply(struct dbt_group *group, const char *base)
@@ -249,8 +285,8 @@ static int name_database(const struct dbt_group *group, struct dbt_database *db)
 {
 	const char *whole, *strip = group->format->strip;
 	size_t len, strip_len = strip ? strlen(strip) : 0;
-	const bool by_directory = group->format->shape == DBT_SHAPE_DIRECTORY ||
-	                          group->format->shape == DBT_SHAPE_COMPOSITE;
+	const bool by_directory = !group->alone && (group->format->shape == DBT_SHAPE_DIRECTORY ||
+	                                            group->format->shape == DBT_SHAPE_COMPOSITE);
 	int r;
 
 	db->dir = strdup(group->dir->path);
@@ -320,7 +356,9 @@ static int to_database(struct dbt_group *group, struct dbt_database *db)
 	int r = describe_links(group);
 
 	db->format = group->format->id;
-	db->moves = group->format->moves;
+	db->moves = group->format->moves == DBT_MOVES_DIRECTORY && group->alone
+	                    ? DBT_MOVES_FILE
+	                    : group->format->moves;
 	db->uri_target = group->format->uri_target;
 	db->busy_sqlite = group->busy_sqlite;
 	if (r == 0)
@@ -353,6 +391,8 @@ static int collect(struct dbt_group *group)
 		r = group->format->collect(group, &use_rules);
 	if (r == 0 && use_rules)
 		r = dbt_group_apply(group, group->base);
+	if (r == 0 && group->format->whole_directory && !group->alone)
+		r = dbt_dir_each(group->dir, true, add_cold, group);
 	if (r == 0 && group->members.n == 0)
 		r = dbt_group_add(group, group->lead, group->format->class, true);
 	if (r == 0 && group->format->check)
@@ -363,10 +403,15 @@ static int collect(struct dbt_group *group)
 static void claim(struct dbt_group *group)
 {
 	/* The parts of a composite are databases too; scan.c joins them with it. */
-	if (group->format->shape == DBT_SHAPE_COMPOSITE)
+	if (group->format->shape == DBT_SHAPE_COMPOSITE && !group->alone)
 		return;
 	for (size_t i = 0; i < group->members.n; i++)
 		group->members.items[i].file->claimed = true;
+}
+
+static bool is_alone(const struct passed *p)
+{
+	return p->format->shape == DBT_SHAPE_FILE || !p->lead || p->lead->alone;
 }
 
 /* Forms the group around a lead. Returns 0 (also when it came to nothing) or -ENOMEM. */
@@ -377,6 +422,7 @@ static int form(struct dbt_dir *dir, const struct passed *p, const char *base,
 		                   .dir = dir,
 		                   .base = base,
 		                   .kind = p->lead ? p->lead->kind : (char)0,
+		                   .alone = is_alone(p),
 		                   .lead = p->file };
 	struct dbt_found *f;
 	int r = collect(&group);
@@ -404,7 +450,7 @@ static int form_passed(struct dbt_dir *dir, const struct passed *p, struct dbt_f
 
 	if (!base)
 		return -ENOMEM;
-	if (p->lead && p->format->shape == DBT_SHAPE_SET && p->lead->pattern[0] == '*') {
+	if (!is_alone(p) && p->format->shape == DBT_SHAPE_SET && p->lead->pattern[0] == '*') {
 		tail = p->lead->pattern + 1;
 		base[strlen(base) - strlen(tail)] = '\0';
 	}

@@ -21,6 +21,7 @@ struct dbt_group {
 	struct dbt_dir *dir;
 	const char *base; /* what '*' stands for in the rules */
 	char kind;
+	bool alone; /* of one file: base is its name, in a format of sets or directories too */
 	struct dbt_file *lead;
 	struct {
 		struct dbt_group_member {
@@ -44,6 +45,12 @@ struct dbt_file *dbt_group_find(struct dbt_group *group, const char *name);
 struct dbt_file *dbt_group_findf(struct dbt_group *group, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* The same for a pattern of the rules ("*.h3i") and the group's base. */
+struct dbt_file *dbt_group_part(struct dbt_group *group, const char *pattern);
+
+/* Notes it when a file has less than these bytes. A missing one, or a link of someone else, passes. */
+int dbt_group_expect(struct dbt_group *group, const struct dbt_file *file, uint64_t bytes);
+
 /* Adds a member once; a second time changes nothing. Returns 0 or -ENOMEM. */
 int dbt_group_add(struct dbt_group *group, struct dbt_file *file, enum dbt_class class, bool hot);
 
@@ -55,7 +62,7 @@ int dbt_group_apply(struct dbt_group *group, const char *base);
 int dbt_group_incomplete(struct dbt_group *group, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Bytes of a member; as dbt_candidate_read. */
+/* Bytes of a member; as dbt_candidate_read. A link of someone else cannot be read. */
 ssize_t dbt_group_read(const struct dbt_group *group, const struct dbt_file *file, void *buf,
                        size_t len, uint64_t off);
 

@@ -268,19 +268,8 @@ static enum look look(const struct dbt_dir *dir, const struct dbt_stat *own, str
 	return LOOK_FILE;
 }
 
-static int find_later(struct dbt_dir *dir, struct dbt_file *file)
+static struct dbt_file *find_kept(const struct dbt_dir *dir, const char *name)
 {
-	struct dbt_stat st = { .name = file->name };
-
-	dbt_stat_one(dir->ctx, dir->fd, AT_SYMLINK_NOFOLLOW, &st);
-	if (st.code < 0)
-		return st.code;
-	return look(dir, &st, file) == LOOK_FILE ? 0 : -ENOENT;
-}
-
-struct dbt_file *dbt_dir_find(struct dbt_dir *dir, const char *name)
-{
-	struct dbt_file_list *item;
 	size_t lo = 0, hi = dir->n_files;
 
 	while (lo < hi) {
@@ -294,16 +283,31 @@ struct dbt_file *dbt_dir_find(struct dbt_dir *dir, const char *name)
 		else
 			lo = mid + 1;
 	}
-	for (item = dir->later; item; item = item->next)
+	return NULL;
+}
+
+static struct dbt_file *find_later(const struct dbt_dir *dir, const char *name)
+{
+	for (struct dbt_file_list *item = dir->later; item; item = item->next)
 		if (strcmp(item->file.name, name) == 0)
 			return &item->file;
-	if (strlen(name) > NAME_MAX || strchr(name, '/'))
-		return NULL;
-	item = calloc(1, sizeof(*item));
+	return NULL;
+}
+
+/* NULL where the name stands for no file, or without memory. */
+static struct dbt_file *add_later(struct dbt_dir *dir, const char *name)
+{
+	struct dbt_file_list *item = calloc(1, sizeof(*item));
+	struct dbt_stat st = { 0 };
+
 	if (!item)
 		return NULL;
 	item->file.name = strdup(name);
-	if (!item->file.name || find_later(dir, &item->file) < 0) {
+	if (item->file.name) {
+		st.name = item->file.name;
+		dbt_stat_one(dir->ctx, dir->fd, AT_SYMLINK_NOFOLLOW, &st);
+	}
+	if (!item->file.name || st.code < 0 || look(dir, &st, &item->file) != LOOK_FILE) {
 		free(item->file.name);
 		free(item);
 		return NULL;
@@ -312,6 +316,59 @@ struct dbt_file *dbt_dir_find(struct dbt_dir *dir, const char *name)
 	item->next = dir->later;
 	dir->later = item;
 	return &item->file;
+}
+
+struct dbt_file *dbt_dir_find(struct dbt_dir *dir, const char *name)
+{
+	struct dbt_file *file = find_kept(dir, name);
+
+	if (!file)
+		file = find_later(dir, name);
+	if (file || dir->all_listed || strlen(name) > NAME_MAX || strchr(name, '/'))
+		return file;
+	return add_later(dir, name);
+}
+
+/* Every name not yet known becomes one. */
+static int list_all(struct dbt_dir *dir)
+{
+	struct dbt_file_list *known = dir->later;
+	int fd = dir->ctx->sys->openat(dir->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *d;
+
+	if (!stream) {
+		int r = fd < 0 ? fd : -errno;
+
+		if (fd >= 0)
+			(void)close(fd);
+		return r;
+	}
+	while ((d = readdir(stream)) != NULL) {
+		struct dbt_file_list *item = known;
+
+		if (d->d_type == DT_DIR || dbt_name_is_ours(d->d_name) || find_kept(dir, d->d_name))
+			continue;
+		while (item && strcmp(item->file.name, d->d_name) != 0)
+			item = item->next;
+		if (!item)
+			(void)add_later(dir, d->d_name);
+	}
+	(void)closedir(stream);
+	dir->all_listed = true;
+	return 0;
+}
+
+int dbt_dir_each(struct dbt_dir *dir, bool all, int (*visit)(void *data, struct dbt_file *file),
+                 void *data)
+{
+	int r = all && !dir->all_listed ? list_all(dir) : 0;
+
+	for (size_t i = 0; r >= 0 && i < dir->n_files; i++)
+		r = visit(data, &dir->files[i]);
+	for (struct dbt_file_list *item = dir->later; r >= 0 && item; item = item->next)
+		r = visit(data, &item->file);
+	return r < 0 ? r : 0;
 }
 
 static int open_file(const struct dbt_dir *dir, const struct dbt_file *file)

@@ -39,6 +39,7 @@ struct dbt_dir {
 	struct dbt_file *files; /* sorted by name */
 	size_t n_files;
 	struct dbt_file_list *later;
+	bool all_listed;       /* later holds everything that is not in files */
 	struct dbt_walk *walk; /* for troubles and progress */
 };
 
@@ -61,6 +62,11 @@ int dbt_walk_tree(struct dbt_walk *walk, int fd, const char *path);
 /* The file of this name; the directory itself is asked when the walk did not keep it. NULL: there is
  * none, or it is no file. */
 struct dbt_file *dbt_dir_find(struct dbt_dir *dir, const char *name);
+
+/* Calls visit for each file, in no order: for those the walk kept, and, with all, for every other file of
+ * the directory too. A negative value ends it and is returned. */
+int dbt_dir_each(struct dbt_dir *dir, bool all, int (*visit)(void *data, struct dbt_file *file),
+                 void *data);
 
 /* Reads the bytes behind a file's name; those of the kept original where the link dangles. */
 ssize_t dbt_dir_read(const struct dbt_dir *dir, const struct dbt_file *file, void *buf, size_t len,

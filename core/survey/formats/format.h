@@ -64,6 +64,8 @@ enum dbt_shape {
 struct dbt_lead {
 	const char *pattern;
 	char kind; /* which rules apply; 0: those without a kind */
+	bool alone; /* a database of this one file (and its siblings), whatever the format's shape; so
+	               is one found by content under an odd name */
 };
 
 enum dbt_rule_flag {
@@ -93,6 +95,7 @@ struct dbt_format {
 	enum dbt_moves moves;
 	enum dbt_class class; /* UNKNOWN: follows from the hot members */
 	bool any_name;        /* the test is strong enough for a file of any name */
+	bool whole_directory; /* DIRECTORY: every file in it is a member; cold where no rule fits */
 	bool uri_target;      /* its tool builds a file: URI of the resolved path */
 	const char *strip;    /* ending that is no part of the database's name: ".dmnd"; NULL */
 	const struct dbt_lead *leads; /* ends with .pattern NULL; in order of preference */

@@ -175,6 +175,7 @@ static void only_readers_of_today_count(void **state)
 	give(s, "srv/db", ALICE, LAB, 0750);
 	give(s, "fast", 0, LAB, 0750);
 	assert_problem(s, NULL);
+	give(s, "srv/db", 0, 0, 0755);
 	give(s, "srv/db/psc.dmnd", 0, 0, 0640); /* root and its group */
 	give(s, "fast", 0, 0, 0700);
 	assert_problem(s, NULL);

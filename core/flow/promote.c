@@ -383,8 +383,8 @@ int dbt_promote_finish(struct dbt_flow *flow, struct dbt_promotion *p, bool allo
 	return r;
 }
 
-int dbt_promote_undo(struct dbt_flow *flow, struct dbt_promotion *p, const char *why,
-                     struct dbt_err *err)
+static int undo(struct dbt_flow *flow, struct dbt_promotion *p, const char *why,
+                struct dbt_err *err)
 {
 	struct dbt_err paths;
 	size_t links = 0;
@@ -407,6 +407,18 @@ int dbt_promote_undo(struct dbt_flow *flow, struct dbt_promotion *p, const char 
 	p->error = strdup(why);
 	p->owner = (struct dbt_run){ 0 };
 	return dbt_flow_enter(flow, p, DBT_STATE_FAILED, err);
+}
+
+int dbt_promote_undo(struct dbt_flow *flow, struct dbt_promotion *p, const char *why,
+                     struct dbt_err *err)
+{
+	struct dbt_ctx ctx = *flow->ctx;
+	struct dbt_flow calm = *flow;
+
+	/* The signal that asks to stop asks for just this: it must not stop the undoing as well. */
+	ctx.cancel = NULL;
+	calm.ctx = &ctx;
+	return undo(&calm, p, why, err);
 }
 
 static int run_steps(struct dbt_flow *flow, struct dbt_promotion *p,

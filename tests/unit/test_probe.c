@@ -1,0 +1,314 @@
+/* What a probe reads, and what it does when reads fail, hang or are called off. The figures
+ * themselves are tested on real devices by cli/probe.sh. */
+#include "base/cleanup.h"
+#include "support/tree.h"
+#include "survey/mounts.h"
+#include "survey/probe.h"
+#include "survey/probeplan.h"
+#include "sys/root.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { MIB = 1 << 20 };
+
+static struct dbt_root root;
+static struct dbt_ctx ctx;
+static struct dbt_sys faulty;
+static atomic_int preads, cancel;
+
+/* --- a table of calls that misbehaves --- */
+
+static ssize_t pread_eio(int fd, void *buf, size_t len, uint64_t off)
+{
+	if (atomic_fetch_add(&preads, 1) == 40)
+		return -EIO;
+	return dbt_sys_real.pread(fd, buf, len, off);
+}
+
+static ssize_t pread_short(int fd, void *buf, size_t len, uint64_t off)
+{
+	return dbt_sys_real.pread(fd, buf, len / 2, off);
+}
+
+/* O_DIRECT was accepted, but the read is not. */
+static ssize_t pread_no_direct(int fd, void *buf, size_t len, uint64_t off)
+{
+	atomic_fetch_add(&preads, 1);
+	if (fcntl(fd, F_GETFL) & O_DIRECT)
+		return -EINVAL;
+	return dbt_sys_real.pread(fd, buf, len, off);
+}
+
+static ssize_t pread_then_cancel(int fd, void *buf, size_t len, uint64_t off)
+{
+	if (atomic_fetch_add(&preads, 1) == 100)
+		atomic_store(&cancel, 2);
+	(void)usleep(1000);
+	return dbt_sys_real.pread(fd, buf, len, off);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	atomic_store(&preads, 0);
+	atomic_store(&cancel, 0);
+	assert_int_equal(dbt_root_open(&root, NULL), 0);
+	dbt_ctx_init(&ctx, &root);
+	faulty = dbt_sys_real;
+	ctx.sys = &faulty;
+	ctx.cancel = &cancel;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	dbt_root_close(&root);
+	return 0;
+}
+
+/* --- files --- */
+
+static void fill(int fd, uint64_t off, uint64_t len)
+{
+	char *block = malloc(MIB);
+
+	assert_non_null(block);
+	for (uint64_t at = 0; at < len; at += MIB) {
+		for (size_t i = 0; i < MIB; i++)
+			block[i] = (char)((at + i) * 2654435761U >> 7);
+		assert_int_equal(pwrite(fd, block, MIB, (off_t)(off + at)), MIB);
+	}
+	free(block);
+}
+
+struct scratch {
+	char *dir, *path;
+	const char *paths[1];
+	struct dbt_place place;
+	struct dbt_probe_target target;
+};
+
+/* A file of 16 MiB with data in [4, 6) and [10, 15) MiB only, on the device and out of memory. */
+static void scratch_make(struct scratch *s)
+{
+	struct dbt_mounts *mounts;
+	struct dbt_err err;
+	int fd;
+
+	s->dir = tree_new_in("/var/tmp");
+	s->path = tree_path(s->dir, "db");
+	fd = open(s->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	fill(fd, 4 * MIB, 2 * MIB);
+	fill(fd, 10 * MIB, 5 * MIB);
+	assert_int_equal(ftruncate(fd, 16 * MIB), 0);
+	assert_int_equal(fsync(fd), 0);
+	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	assert_int_equal(dbt_mounts_new(&ctx, &mounts, &err), 0);
+	assert_int_equal(dbt_place_of_fd(&ctx, mounts, fd, NULL, &s->place, &err), 0);
+	dbt_mounts_free(mounts);
+	(void)close(fd);
+	s->paths[0] = s->path;
+	s->target =
+		(struct dbt_probe_target){ .paths = s->paths, .n_paths = 1, .place = &s->place };
+}
+
+static void scratch_remove(struct scratch *s)
+{
+	dbt_place_release(&s->place);
+	tree_remove(s->dir);
+	free(s->path);
+	free(s->dir);
+}
+
+static bool in_data(const struct dbt_read_op *op)
+{
+	uint64_t from = op->off_bytes, to = from + op->len_bytes;
+
+	return (from >= 4 * MIB && to <= 6 * MIB) || (from >= 10 * MIB && to <= 15 * MIB);
+}
+
+static int by_offset(const void *a, const void *b)
+{
+	const struct dbt_read_op *x = a, *y = b;
+
+	return (x->off_bytes > y->off_bytes) - (x->off_bytes < y->off_bytes);
+}
+
+static void check_ops(struct dbt_probe_plan *plan)
+{
+	qsort(plan->ops, plan->n_ops, sizeof(*plan->ops), by_offset);
+	for (size_t i = 0; i < plan->n_ops; i++) {
+		assert_true(in_data(&plan->ops[i]));
+		assert_int_equal(plan->ops[i].off_bytes % plan->align, 0);
+		assert_int_equal(plan->ops[i].len_bytes % plan->align, 0);
+		if (i > 0)
+			assert_true(plan->ops[i].off_bytes >=
+			            plan->ops[i - 1].off_bytes + plan->ops[i - 1].len_bytes);
+	}
+}
+
+static void only_data_is_read_and_nothing_twice(void **state)
+{
+	struct dbt_probe_plan plan;
+	struct dbt_err err;
+	struct scratch s;
+
+	(void)state;
+	scratch_make(&s);
+	if (dbt_probe_plan_open(&ctx, &s.target, &plan, &err) < 0) {
+		print_message("skipped: %s\n", err.text);
+		scratch_remove(&s);
+		skip();
+	}
+	assert_int_equal(plan.extents.data_bytes, 7 * MIB);
+	assert_int_equal(dbt_probe_plan_random(&ctx, &plan, 512, &err), 0);
+	assert_int_equal(plan.n_ops, 512);
+	check_ops(&plan);
+	/* Over the whole of it: a fair share in each of the two parts. */
+	assert_true(plan.ops[100].off_bytes < 6 * MIB);
+	assert_true(plan.ops[200].off_bytes >= 10 * MIB);
+	assert_int_equal(dbt_probe_plan_stream(&ctx, &plan, 1, 100, &err), 0);
+	check_ops(&plan);
+	assert_int_equal(dbt_probe_plan_stream(&ctx, &plan, 3, 100, &err), 0);
+	assert_int_equal(plan.n_ops, 3 * plan.each);
+	check_ops(&plan);
+	/* More than there is: each block once. */
+	assert_int_equal(dbt_probe_plan_random(&ctx, &plan, 5000, &err), 0);
+	assert_true(plan.n_ops <= 7 * MIB / plan.block_bytes);
+	check_ops(&plan);
+	dbt_probe_plan_release(&plan);
+	scratch_remove(&s);
+}
+
+static void a_failing_read_is_an_error(void **state)
+{
+	struct dbt_probe_result result;
+	struct dbt_err err;
+	struct scratch s;
+
+	(void)state;
+	scratch_make(&s);
+	faulty.pread = pread_eio;
+	assert_int_equal(dbt_probe_run(&ctx, &s.target, DBT_PATTERN_RANDOM, 4, NULL, &result, &err),
+	                 -EIO);
+	assert_non_null(strstr(err.text, s.path));
+	faulty.pread = pread_short;
+	assert_int_equal(dbt_probe_run(&ctx, &s.target, DBT_PATTERN_STREAM, 1, NULL, &result, &err),
+	                 -EIO);
+	scratch_remove(&s);
+}
+
+static void refused_direct_reads_go_through_the_cache(void **state)
+{
+	const struct dbt_probe_opts opts = { .max_ns = 300000000 };
+	struct dbt_probe_result result;
+	struct dbt_err err;
+	struct scratch s;
+
+	(void)state;
+	scratch_make(&s);
+	faulty.pread = pread_no_direct;
+	if (dbt_probe_run(&ctx, &s.target, DBT_PATTERN_RANDOM, 1, &opts, &result, &err) < 0)
+		fail_msg("%s", err.text);
+	assert_true(result.reads > 32);
+	assert_true(result.iops > 0);
+	dbt_probe_result_release(&result);
+	scratch_remove(&s);
+}
+
+static void an_interrupted_probe_tells_what_it_knows(void **state)
+{
+	struct dbt_probe_result result;
+	struct dbt_err err;
+	struct scratch s;
+
+	(void)state;
+	scratch_make(&s);
+	faulty.pread = pread_then_cancel;
+	assert_int_equal(dbt_probe_run(&ctx, &s.target, DBT_PATTERN_RANDOM, 1, NULL, &result, &err),
+	                 0);
+	assert_true(result.interrupted);
+	assert_non_null(strstr(result.note, "stopped early"));
+	dbt_probe_result_release(&result);
+	/* Called off before anything was read. */
+	assert_int_equal(dbt_probe_run(&ctx, &s.target, DBT_PATTERN_RANDOM, 1, NULL, &result, &err),
+	                 -ECANCELED);
+	assert_int_equal(err.kind, DBT_ERR_INTERRUPTED);
+	scratch_remove(&s);
+}
+
+static void memory_and_nothing_are_no_devices(void **state)
+{
+	struct dbt_probe_result result;
+	struct dbt_speeds speeds;
+	struct dbt_err err;
+	struct scratch s;
+
+	(void)state;
+	scratch_make(&s);
+	s.place.ram = true;
+	assert_int_equal(dbt_probe_run(&ctx, &s.target, DBT_PATTERN_RANDOM, 1, NULL, &result, &err),
+	                 -ENODATA);
+	assert_int_equal(dbt_probe_quick(&ctx, &s.target, &speeds, &err), -ENODATA);
+	s.place.ram = false;
+	s.target.n_paths = 0;
+	assert_int_equal(dbt_probe_run(&ctx, &s.target, DBT_PATTERN_RANDOM, 1, NULL, &result, &err),
+	                 -ENODATA);
+	s.target.n_paths = 1;
+	s.paths[0] = "/nonexistent";
+	assert_int_equal(dbt_probe_run(&ctx, &s.target, DBT_PATTERN_RANDOM, 1, NULL, &result, &err),
+	                 -ENOENT);
+	scratch_remove(&s);
+}
+
+/* Without disks to count, nothing is proved, whatever the figure. */
+static void no_counters_no_proof(void **state)
+{
+	const struct dbt_probe_opts opts = { .max_ns = 300000000 };
+	struct dbt_probe_result result;
+	struct dbt_err err;
+	struct scratch s;
+	size_t n;
+
+	(void)state;
+	scratch_make(&s);
+	n = s.place.n_disks;
+	s.place.n_disks = 0;
+	if (dbt_probe_run(&ctx, &s.target, DBT_PATTERN_RANDOM, 1, &opts, &result, &err) < 0)
+		fail_msg("%s", err.text);
+	assert_false(result.proved);
+	assert_non_null(strstr(result.note, "not proved"));
+	dbt_probe_result_release(&result);
+	s.place.n_disks = n;
+	scratch_remove(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(only_data_is_read_and_nothing_twice, setup,
+		                                teardown),
+		cmocka_unit_test_setup_teardown(a_failing_read_is_an_error, setup, teardown),
+		cmocka_unit_test_setup_teardown(refused_direct_reads_go_through_the_cache, setup,
+		                                teardown),
+		cmocka_unit_test_setup_teardown(an_interrupted_probe_tells_what_it_knows, setup,
+		                                teardown),
+		cmocka_unit_test_setup_teardown(memory_and_nothing_are_no_devices, setup, teardown),
+		cmocka_unit_test_setup_teardown(no_counters_no_proof, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -29,7 +29,7 @@ const char *dbt_err_text(int code)
 }
 
 /* Appends at the end of text; a sentence that does not fit is cut, never an error of its own. */
-static void append(char *text, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static void append(char *text, const char *fmt, va_list ap)
 {
 	size_t used = strlen(text);
 

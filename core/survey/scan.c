@@ -494,7 +494,6 @@ int dbt_scan(const struct dbt_ctx *ctx, const char *path, const struct dbt_scan_
              struct dbt_scan_result *ret, struct dbt_err *err)
 {
 	struct dbt_scan_result result = { 0 };
-	dbt_autofree char *canonical = NULL;
 	dbt_autoclose int fd = ctx->sys->openat(AT_FDCWD, path,
 	                                        O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK, 0);
 	struct statx stx;

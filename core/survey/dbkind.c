@@ -138,20 +138,31 @@ unsigned dbt_dbkind_hint(const char *name)
 	return hint;
 }
 
+/* Strongest proof first; in one format the lead it prefers. */
+static bool comes_before(const struct dbt_dbkind_lead *a, const struct dbt_dbkind_lead *b)
+{
+	if (a->format->proof != b->format->proof)
+		return a->format->proof < b->format->proof;
+	if (a->format != b->format)
+		return strcmp(a->format->id, b->format->id) < 0;
+	return a->order < b->order;
+}
+
 size_t dbt_dbkind_leads(const char *name, struct dbt_dbkind_lead *ret, size_t max)
 {
 	size_t n = 0;
 
 	for (int i = first_of(name); i >= 0 && n < max; i = patterns[i].next) {
+		const struct dbt_dbkind_lead lead = { .format = patterns[i].format,
+			                              .lead = patterns[i].lead,
+			                              .order = patterns[i].order };
 		size_t at = n;
 
-		if (!patterns[i].lead || !fits_glob(patterns[i].pattern, name))
+		if (!lead.lead || !fits_glob(patterns[i].pattern, name))
 			continue;
-		for (; at > 0 && ret[at - 1].format->proof > patterns[i].format->proof; at--)
+		for (; at > 0 && comes_before(&lead, &ret[at - 1]); at--)
 			ret[at] = ret[at - 1];
-		ret[at] = (struct dbt_dbkind_lead){ .format = patterns[i].format,
-			                            .lead = patterns[i].lead,
-			                            .order = patterns[i].order };
+		ret[at] = lead;
 		n++;
 	}
 	return n;

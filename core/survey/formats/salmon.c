@@ -28,7 +28,7 @@ const struct dbt_format dbt_format_salmon = {
 	.name = "Salmon index",
 	.tools = "salmon, alevin",
 	.members = "directory with versionInfo.json, info.json, pos.bin, mphf.bin, seq.bin, "
-	           "ctable.bin",
+		   "ctable.bin",
 	.proof = DBT_PROOF_DIRECTORY,
 	.shape = DBT_SHAPE_DIRECTORY,
 	.moves = DBT_MOVES_SET,

@@ -256,7 +256,7 @@ static int look_at(struct question *q, const char *pid)
 	if (r < 0 || r == VIEW_NOT_ASKED)
 		return r == -ENOMEM ? r : 0;
 	if (r == VIEW_ASTRAY && q->n_astray++ == 0) {
-		(void)snprintf(q->pid, sizeof(q->pid), "%s", pid);
+		(void)snprintf(q->pid, sizeof(q->pid), "%.*s", (int)sizeof(q->pid) - 1, pid);
 		(void)snprintf(path, sizeof(path), "proc/%s/comm", pid);
 		if (dbt_root_read_line(q->ctx->root, path, &name) == 0)
 			(void)snprintf(q->name, sizeof(q->name), "%s", dbt_buf_str(&name));

@@ -58,8 +58,11 @@ kill -s INT "$pid"
 kill -s TERM "$pid"
 kill -s INT "$pid"
 kill -s CONT "$pid"
-status=0
-wait "$pid" || status=$?
+while :; do
+	status=0
+	wait "$pid" || status=$?
+	[[ $status -eq $((128 + $(kill -l STOP))) ]] || break # bash reports the stop as well
+done
 [[ $status -eq 130 || $status -eq 143 ]] || fail "exit status $status"
 untouched
 expect 0 dbtier recover

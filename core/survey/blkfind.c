@@ -180,24 +180,31 @@ int dbt_blkdev_btrfs_members(const struct dbt_ctx *ctx, uint64_t devno,
 	return -ENOENT;
 }
 
+/* Documentation/block/stat.rst: reads, merged, sectors, ms; the same for writes; in flight, busy ms.
+ */
+enum { STAT_FIELDS = 10 };
+
 int dbt_blkdev_counters(const struct dbt_ctx *ctx, uint64_t devno, struct dbt_blk_counters *ret)
 {
-	struct dbt_blk_counters c = { 0 };
 	struct dbt_buf text = { 0 };
+	uint64_t v[STAT_FIELDS];
+	const char *at;
 	char path[64];
-	int n, r;
+	int r;
 
 	(void)snprintf(path, sizeof(path), "sys/dev/block/%u:%u/stat", major(devno), minor(devno));
 	r = dbt_root_read_line(ctx->root, path, &text);
+	at = dbt_buf_str(&text);
+	for (size_t i = 0; r == 0 && i < STAT_FIELDS; i++)
+		if (!dbt_scan_u64(&at, &v[i]))
+			r = -EINVAL;
+	dbt_buf_release(&text);
 	if (r < 0)
 		return r;
-	/* Documentation/block/stat.rst: reads, merged, sectors, ms; the same for writes; in flight,
-	 * busy ms. */
-	n = sscanf(dbt_buf_str(&text), "%lu %*u %lu %*u %lu %*u %lu %*u %*u %lu", &c.reads,
-	           &c.read_sectors512, &c.writes, &c.written_sectors512, &c.busy_ms);
-	dbt_buf_release(&text);
-	if (n != 5)
-		return -EINVAL;
-	*ret = c;
+	*ret = (struct dbt_blk_counters){ .reads = v[0],
+		                          .read_sectors512 = v[2],
+		                          .writes = v[4],
+		                          .written_sectors512 = v[6],
+		                          .busy_ms = v[9] };
 	return 0;
 }

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/vec.h"
+#include "survey/sysfs.h"
 #include "sys/root.h"
 
 #include <errno.h>
@@ -106,14 +107,22 @@ static int skip_line(struct libmnt_table *table, const char *file, int line)
 	return 1;
 }
 
+/* "36 35 98:0 ..." */
+static bool looks_like_mount(const char *line)
+{
+	uint64_t number;
+
+	return dbt_scan_u64(&line, &number) && dbt_scan_u64(&line, &number) && *line == ' ' &&
+	       dbt_scan_devno(&line, &number) && *line == ' ';
+}
+
 /* libmount takes the table's format from its first line: garbage there would make all the rest look
  * like fstab. */
 static const char *first_mount(struct dbt_mounts *mounts, const struct dbt_buf *text)
 {
 	const char *line = dbt_buf_str(text);
-	unsigned id;
 
-	while (*line && sscanf(line, "%u %*u %*u:%*u ", &id) != 1) {
+	while (*line && !looks_like_mount(line)) {
 		mounts->garbled++;
 		line += strcspn(line, "\n");
 		line += *line == '\n';

@@ -7,6 +7,7 @@
 #include "survey/probeplan.h"
 #include "survey/probestat.h"
 #include "survey/reader.h"
+#include "survey/sysfs.h"
 #include "sys/root.h"
 
 #include <errno.h>
@@ -70,8 +71,10 @@ static void count_self(const struct dbt_ctx *ctx, struct counts *c)
 	const char *line;
 
 	if (dbt_root_read(ctx->root, "proc/self/io", 4096, &text) == 0 &&
-	    (line = strstr(dbt_buf_str(&text), "\nread_bytes: ")))
-		c->self_known = sscanf(line, "\nread_bytes: %lu", &c->self_read_bytes) == 1;
+	    (line = strstr(dbt_buf_str(&text), "\nread_bytes: "))) {
+		line += strlen("\nread_bytes:");
+		c->self_known = dbt_scan_u64(&line, &c->self_read_bytes);
+	}
 	dbt_buf_release(&text);
 }
 
@@ -134,7 +137,7 @@ static bool enough_stream(void *data, struct dbt_sample *samples, size_t n)
 		if (samples[i].end_ns > last)
 			last = samples[i].end_ns;
 	}
-	return n >= 4U * goal->jobs && last - first >= STREAM_NS;
+	return n >= (size_t)goal->jobs * 4 && last - first >= STREAM_NS;
 }
 
 static int prepare(const struct dbt_ctx *ctx, const struct dbt_probe_target *target,

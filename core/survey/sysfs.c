@@ -37,19 +37,52 @@ int dbt_sysfs_text(const struct dbt_ctx *ctx, const char *dir, const char *name,
 	return r == -ENOMEM ? r : 0;
 }
 
+bool dbt_scan_u64(const char **at, uint64_t *ret)
+{
+	const char *p = *at;
+	unsigned long v;
+	char *end;
+
+	while (*p == ' ' || *p == '\t')
+		p++;
+	if (!isdigit((unsigned char)*p))
+		return false;
+	errno = 0;
+	v = strtoul(p, &end, 10);
+	if (errno != 0)
+		return false;
+	*ret = v;
+	*at = end;
+	return true;
+}
+
+bool dbt_scan_devno(const char **at, uint64_t *ret)
+{
+	const char *p = *at;
+	uint64_t maj, min;
+
+	if (!dbt_scan_u64(&p, &maj) || *p++ != ':' || !dbt_scan_u64(&p, &min) || maj > UINT_MAX ||
+	    min > UINT_MAX)
+		return false;
+	*ret = makedev((unsigned)maj, (unsigned)min);
+	*at = p;
+	return true;
+}
+
 int dbt_sysfs_devno(const struct dbt_ctx *ctx, const char *dir, uint64_t *ret)
 {
 	dbt_autofree char *text = NULL;
-	unsigned maj, min;
-	char more;
+	const char *at;
+	uint64_t devno;
 	int r = dbt_sysfs_text(ctx, dir, "dev", &text);
 
 	if (r < 0)
 		return r;
 	if (!text)
 		return -ENOENT;
-	if (sscanf(text, "%u:%u%c", &maj, &min, &more) != 2)
+	at = text;
+	if (!dbt_scan_devno(&at, &devno) || *at != '\0')
 		return -EINVAL;
-	*ret = makedev(maj, min);
+	*ret = devno;
 	return 0;
 }

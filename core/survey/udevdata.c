@@ -1,6 +1,7 @@
 #include "survey/udevdata.h"
 
 #include "base/cleanup.h"
+#include "survey/sysfs.h"
 #include "sys/root.h"
 
 #include <errno.h>
@@ -94,7 +95,8 @@ int dbt_udevdata_find_link(const struct dbt_ctx *ctx, const char *link, uint64_t
 	dbt_autoclosedir DIR *dir = NULL;
 	struct dbt_buf data = { 0 };
 	struct dirent *entry;
-	unsigned maj, min;
+	const char *at;
+	uint64_t devno;
 	char path[NAME_MAX + 32];
 	int r = dbt_root_opendir(ctx->root, "run/udev/data", &dir);
 
@@ -102,13 +104,14 @@ int dbt_udevdata_find_link(const struct dbt_ctx *ctx, const char *link, uint64_t
 		return r;
 	r = -ENOENT;
 	while (r == -ENOENT && (entry = readdir(dir))) {
-		if (sscanf(entry->d_name, "b%u:%u", &maj, &min) != 2)
+		at = entry->d_name + 1;
+		if (entry->d_name[0] != 'b' || !dbt_scan_devno(&at, &devno))
 			continue;
 		(void)snprintf(path, sizeof(path), "run/udev/data/%s", entry->d_name);
 		if (dbt_root_read(ctx->root, path, UDEV_MAX_BYTES, &data) < 0 ||
 		    !has_link(&data, link))
 			continue;
-		*ret_devno = makedev(maj, min);
+		*ret_devno = devno;
 		r = 0;
 	}
 	dbt_buf_release(&data);

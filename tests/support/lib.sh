@@ -52,21 +52,22 @@ need_mounts()
 	need_root
 	[[ ${DBT_TEST_NAMESPACE-} ]] && return
 	unshare --mount true 2>/dev/null || skip "cannot make a mount namespace"
+	rm -rf "$TMP"
 	DBT_TEST_NAMESPACE=1 exec unshare --mount --propagation private "$0" "$@"
 }
 
 # fs_new NAME TYPE SIZE [mkfs options]: a filesystem in a file, mounted at $TMP/NAME through a loop device that goes
-# away with the mount. Skips where the kernel or mkfs is missing.
+# away with the mount. The file lies in $FS_IMAGES if that is set. Skips where the kernel or mkfs is missing.
 fs_new()
 {
-	local name=$1 type=$2 size=$3 why
+	local name=$1 type=$2 size=$3 why image=${FS_IMAGES:-$TMP}/$1.img
 
 	shift 3
 	need_command "mkfs.$type" "of mkfs.$type"
-	truncate -s "$size" "$TMP/$name.img"
-	"mkfs.$type" -q "$@" "$TMP/$name.img" >/dev/null 2>&1 || fail "mkfs.$type $* on $size"
+	truncate -s "$size" "$image"
+	"mkfs.$type" -q "$@" "$image" >/dev/null 2>&1 || fail "mkfs.$type $* on $size"
 	mkdir "$TMP/$name"
-	why=$(mount -t "$type" -o loop "$TMP/$name.img" "$TMP/$name" 2>&1) || skip "cannot mount $type: $why"
+	why=$(mount -t "$type" -o loop "$image" "$TMP/$name" 2>&1) || skip "cannot mount $type: $why"
 }
 
 # run COMMAND...: its output in $TMP/out and $TMP/err, its exit status in $status.

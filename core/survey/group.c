@@ -219,6 +219,26 @@ static int member_order(const void *a, const void *b)
 	return strcmp(((const struct dbt_member *)a)->name, ((const struct dbt_member *)b)->name);
 }
 
+/* Without a hot member: as its largest one is read that is read at all. */
+static enum dbt_class coolest_use(const struct dbt_database *db)
+{
+	enum dbt_class class = DBT_CLASS_UNKNOWN;
+	uint64_t largest = 0;
+
+	for (size_t i = 0; i < db->n_members; i++) {
+		const struct dbt_member *m = &db->members[i];
+
+		if (class == DBT_CLASS_UNKNOWN)
+			class = m->class;
+		if (m->class == DBT_CLASS_COLD || m->class == DBT_CLASS_UNKNOWN ||
+		    m->size_bytes < largest)
+			continue;
+		class = m->class;
+		largest = m->size_bytes;
+	}
+	return class;
+}
+
 void dbt_database_settle(struct dbt_database *db, enum dbt_class format_class)
 {
 	bool any_hot = false;
@@ -242,6 +262,8 @@ void dbt_database_settle(struct dbt_database *db, enum dbt_class format_class)
 			db->mixed = true;
 		any_hot = true;
 	}
+	if (!any_hot)
+		db->class = coolest_use(db);
 	if (format_class != DBT_CLASS_UNKNOWN) {
 		db->class = format_class;
 		db->mixed = false;

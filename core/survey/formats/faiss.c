@@ -45,7 +45,7 @@ const struct dbt_format dbt_format_faiss = {
 	.tools = "faiss",
 	.members = "one file",
 	.note = "lists kept on disk (*.ivfdata) are named by absolute path inside: leave those "
-	        "where they are",
+		"where they are",
 	.proof = DBT_PROOF_MAGIC,
 	.shape = DBT_SHAPE_FILE,
 	.moves = DBT_MOVES_FILE,

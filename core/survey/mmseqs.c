@@ -1,0 +1,158 @@
+#include "survey/mmseqs.h"
+
+#include "base/cleanup.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* An index up to this size is read whole; of a larger one the first and the last lines. */
+enum { WHOLE_INDEX_BYTES = 1 << 20, SOME_INDEX_BYTES = 4096, MAX_PARTS = 100000 };
+
+enum dbt_match dbt_mmseqs_test(const struct dbt_candidate *file)
+{
+	/* Flags in the upper half: compressed, needs source, context, GPU, set. */
+	enum { MAX_TYPE = 20, FLAGS = 1 | 2 | 4 | 8 | 16 };
+	uint32_t type;
+
+	if (file->size_bytes != 4 || file->head_len != 4)
+		return DBT_MATCH_NO;
+	type = dbt_le32(file->head);
+	return (type & 0xffff) <= MAX_TYPE && (type >> 16 & 0x7fff & ~(uint32_t)FLAGS) == 0
+	               ? DBT_MATCH_YES
+	               : DBT_MATCH_NO;
+}
+
+bool dbt_mmseqs_is_derived(struct dbt_group *group, const char *stem)
+{
+	static const char *const ends[] = {
+		"_h",    "_seq",     "_seq_h",   "_aln",    "_clu",    "_ss",
+		"_ss_h", "_ca",      "_seq_ss",  "_seq_ca", "_id",     "_pad",
+		".idx",  "_aln.idx", "_seq.idx", "_ss.idx", "_ca.idx",
+	};
+	size_t len = strlen(stem);
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		size_t n = strlen(ends[i]);
+
+		if (len > n && strcmp(stem + len - n, ends[i]) == 0 &&
+		    dbt_group_findf(group, "%.*s.dbtype", (int)(len - n), stem))
+			return true;
+	}
+	return false;
+}
+
+static int add_data(struct dbt_group *group, const char *stem, enum dbt_class class, bool hot)
+{
+	struct dbt_file *file = dbt_group_find(group, stem);
+	int r = file ? dbt_group_add(group, file, class, hot) : 0, n = file ? 1 : 0;
+
+	for (unsigned part = 0; r == 0 && part < MAX_PARTS; part++, n++) {
+		file = dbt_group_findf(group, "%s.%u", stem, part);
+		if (!file)
+			break;
+		r = dbt_group_add(group, file, class, hot);
+	}
+	return r < 0 ? r : n;
+}
+
+int dbt_mmseqs_add(struct dbt_group *group, const char *stem, enum dbt_class class, bool hot)
+{
+	static const struct {
+		const char *end;
+		enum dbt_class class;
+	} companions[] = {
+		{ ".index", DBT_CLASS_RANDOM_MMAP },
+		{ ".dbtype", DBT_CLASS_COLD },
+		{ ".lookup", DBT_CLASS_COLD },
+		{ ".source", DBT_CLASS_COLD },
+	};
+	int n = add_data(group, stem, class, hot), r = n < 0 ? n : 0;
+
+	for (size_t i = 0; r == 0 && i < sizeof(companions) / sizeof(companions[0]); i++) {
+		struct dbt_file *file = dbt_group_findf(group, "%s%s", stem, companions[i].end);
+
+		if (file)
+			r = dbt_group_add(group, file, companions[i].class, false);
+	}
+	return r < 0 ? r : n;
+}
+
+/* The largest offset + length of the complete lines in text; three numbers a line with tabs between. */
+static uint64_t largest_end(const char *text, size_t len)
+{
+	const char *at = text, *end = text + len;
+	uint64_t largest = 0;
+
+	while (at < end) {
+		const char *line_end = memchr(at, '\n', (size_t)(end - at));
+		unsigned long long key, off, n;
+
+		if (!line_end)
+			break;
+		if (isdigit((unsigned char)*at) &&
+		    sscanf(at, "%llu\t%llu\t%llu", &key, &off, &n) == 3 && off + n > largest &&
+		    off + n >= off)
+			largest = off + n;
+		at = line_end + 1;
+	}
+	return largest;
+}
+
+static int index_end(struct dbt_group *group, const struct dbt_file *index, uint64_t *ret_end)
+{
+	const bool whole = index->size_bytes <= WHOLE_INDEX_BYTES;
+	size_t size = whole ? (size_t)index->size_bytes : SOME_INDEX_BYTES;
+	dbt_autofree char *text = malloc(size + 1);
+	uint64_t end = 0, more;
+	ssize_t got;
+
+	if (!text)
+		return -ENOMEM;
+	got = dbt_group_read(group, index, text, size, 0);
+	if (got > 0) {
+		text[got] = '\0';
+		end = largest_end(text, (size_t)got);
+	}
+	if (!whole && got > 0) {
+		const char *line;
+
+		got = dbt_group_read(group, index, text, size, index->size_bytes - size);
+		text[got < 0 ? 0 : got] = '\0';
+		line = strchr(text, '\n'); /* the first one is not complete */
+		more = line ? largest_end(line + 1, strlen(line + 1)) : 0;
+		end = more > end ? more : end;
+	}
+	*ret_end = end;
+	return 0;
+}
+
+int dbt_mmseqs_check(struct dbt_group *group, const char *stem)
+{
+	const struct dbt_file *index = dbt_group_findf(group, "%s.index", stem),
+			      *data = dbt_group_find(group, stem);
+	uint64_t total = 0, end = 0;
+	bool foreign = false;
+	int r;
+
+	if (!index || index->foreign_link)
+		return 0;
+	if (data) {
+		total = data->size_bytes;
+		foreign = data->foreign_link;
+	}
+	for (unsigned part = 0; part < MAX_PARTS; part++) {
+		const struct dbt_file *file = dbt_group_findf(group, "%s.%u", stem, part);
+
+		if (!file)
+			break;
+		total += file->size_bytes;
+		foreign |= file->foreign_link;
+	}
+	r = index_end(group, index, &end);
+	if (r < 0 || foreign || end <= total)
+		return r;
+	return dbt_group_incomplete(group, "'%s' is cut short: %llu of %llu bytes", stem,
+	                            (unsigned long long)total, (unsigned long long)end);
+}

@@ -6,6 +6,7 @@
 #include "flow/remember.h"
 #include "survey/capture.h"
 #include "survey/mounts.h"
+#include "survey/override.h"
 #include "survey/place.h"
 #include "survey/stack.h"
 
@@ -369,6 +370,15 @@ static int survey_paths(struct survey *s, char **paths, size_t n, struct dbt_err
 	return status;
 }
 
+/* Places read the configuration silently; here is where it is looked over. */
+static void check_configuration(const struct dbt_ctx *ctx)
+{
+	struct dbt_overrides overrides = { 0 };
+
+	if (dbt_overrides_load(ctx, true, &overrides) == 0)
+		dbt_overrides_release(&overrides);
+}
+
 static int survey(struct survey *s, char **paths, size_t n)
 {
 	struct dbt_err err;
@@ -379,6 +389,7 @@ static int survey(struct survey *s, char **paths, size_t n)
 	if (dbt_mounts_garbled(s->mounts) > 0)
 		msg_note(s->app, "%zu lines of the mount table could not be understood",
 		         dbt_mounts_garbled(s->mounts));
+	check_configuration(s->ctx);
 	if (n > 0)
 		status = survey_paths(s, paths, n, &err);
 	else if (add_all(s, &err) < 0)

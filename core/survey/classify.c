@@ -27,6 +27,7 @@ enum { STACK_TEXT_MAX = 4096 };
 
 struct judge {
 	const struct dbt_stack *stack;
+	const struct dbt_overrides *overrides; /* may be NULL */
 	struct dbt_judgement *out;
 	struct dbt_buf notes;
 	bool *done;
@@ -136,19 +137,32 @@ static enum dbt_tier judge_cache(struct judge *j, size_t at)
 	return DBT_TIER_UNKNOWN;
 }
 
+/* The configuration may know a disk better than its flags. */
+static enum dbt_tier judge_disk(struct judge *j, const struct dbt_blkdev *blk)
+{
+	const struct dbt_override *o = dbt_override_find(j->overrides, "", blk->name);
+	enum dbt_tier tier;
+	char why[512];
+
+	if (!o)
+		o = dbt_override_find(j->overrides, "model=", blk->model);
+	tier = dbt_classify_disk(blk, why, sizeof(why));
+	if (o)
+		say(j, "disk %s: %s by configuration (%s)", blk->name, dbt_tier_name(o->tier),
+		    o->where);
+	say(j, "%s", why);
+	if (blk->zoned)
+		note(j, "%s is zoned (%s)", blk->name, blk->zoned);
+	return o ? o->tier : tier;
+}
+
 static enum dbt_tier judge_device(struct judge *j, size_t at)
 {
 	const struct dbt_node *node = node_at(j, at);
 	enum dbt_tier tier;
-	char why[512];
 
-	if (node->n_below == 0 && !node->trouble) {
-		tier = dbt_classify_disk(&node->blk, why, sizeof(why));
-		say(j, "%s", why);
-		if (node->blk.zoned)
-			note(j, "%s is zoned (%s)", node->blk.name, node->blk.zoned);
-		return tier;
-	}
+	if (node->n_below == 0 && !node->trouble)
+		return judge_disk(j, &node->blk);
 	tier = judge_below(j, at);
 	if (node->trouble) {
 		note(j, "%s", node->trouble);
@@ -394,7 +408,29 @@ static void weigh_speeds(struct judge *j, const struct dbt_speeds *s)
 	}
 }
 
-/* The measurement is the most decisive, but is weighed last. */
+/* The whole filesystem, by where it is mounted or by its UUID. */
+static void weigh_configuration(struct judge *j)
+{
+	const struct dbt_node *top = node_at(j, 0);
+	const struct dbt_override *o = NULL;
+	const char *uuid = top->is_fs ? top->uuid : top->blk.content_uuid;
+
+	if (top->is_fs)
+		o = dbt_override_find(j->overrides, "", top->target);
+	if (top->is_fs && !uuid && top->n_below > 0)
+		uuid = node_at(j, top->below[0])->blk.content_uuid;
+	if (!o)
+		o = dbt_override_find(j->overrides, "uuid=", uuid);
+	if (!o)
+		return;
+	say(j, "%s by configuration (%s); otherwise it would be %s", dbt_tier_name(o->tier),
+	    o->where, dbt_tier_name(j->out->tier));
+	note(j, "%s by configuration", dbt_tier_name(o->tier));
+	j->out->tier = o->tier;
+	j->out->by_probe = false;
+}
+
+/* What is weighed last is the most decisive, and is told first. */
 static void move_last_to_front(struct dbt_judgement *out)
 {
 	char *last;
@@ -407,13 +443,31 @@ static void move_last_to_front(struct dbt_judgement *out)
 	out->evidence.items[0] = last;
 }
 
+static void decide(struct judge *j, const struct dbt_speeds *speeds)
+{
+	size_t before;
+
+	j->out->tier = judge_node(j, 0);
+	before = j->out->evidence.n;
+	weigh_speeds(j, speeds);
+	if (j->out->evidence.n > before)
+		move_last_to_front(j->out);
+	before = j->out->evidence.n;
+	weigh_configuration(j);
+	if (j->out->evidence.n > before)
+		move_last_to_front(j->out);
+	/* Nobody should have to ask for the evidence to learn why nothing is known. */
+	if (j->out->tier == DBT_TIER_UNKNOWN && j->notes.len == 0 && j->out->evidence.n > 0)
+		note(j, "%s", j->out->evidence.items[0]);
+	say_layers(j);
+}
+
 int dbt_classify(const struct dbt_stack *stack, const struct dbt_speeds *speeds,
-                 struct dbt_judgement *ret)
+                 const struct dbt_overrides *overrides, struct dbt_judgement *ret)
 {
 	struct dbt_judgement out = { 0 };
-	struct judge j = { .stack = stack, .out = &out };
+	struct judge j = { .stack = stack, .overrides = overrides, .out = &out };
 	struct dbt_buf text = { 0 };
-	size_t before;
 
 	if (stack->n == 0)
 		return -EINVAL;
@@ -421,12 +475,7 @@ int dbt_classify(const struct dbt_stack *stack, const struct dbt_speeds *speeds,
 	j.done = calloc(stack->n, sizeof(*j.done));
 	j.failed = !out.tiers || !j.done;
 	if (!j.failed) {
-		out.tier = judge_node(&j, 0);
-		before = out.evidence.n;
-		weigh_speeds(&j, speeds);
-		if (out.evidence.n > before)
-			move_last_to_front(&out);
-		say_layers(&j);
+		decide(&j, speeds);
 		render(&j, 0, &text);
 	}
 	free(j.done);

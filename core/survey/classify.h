@@ -2,10 +2,12 @@
  * stack and the measurements alone.
  *
  * Flags, drivers and transports decide first. A proved measurement outranks them, except that what
- * lies behind a network stays "network" and memory stays "ram": those are facts, not speeds. */
+ * lies behind a network stays "network" and memory stays "ram": those are facts, not speeds. The
+ * configuration outranks both, and the evidence says so. */
 #ifndef DBT_SURVEY_CLASSIFY_H
 #define DBT_SURVEY_CLASSIFY_H
 
+#include "survey/override.h"
 #include "survey/place.h"
 #include "survey/stack.h"
 #include "survey/tier.h"
@@ -23,9 +25,9 @@ struct dbt_judgement {
 	enum dbt_tier *tiers; /* of each node of the stack, by flags */
 };
 
-/* Returns 0 or -ENOMEM. speeds may be NULL. */
+/* Returns 0 or -ENOMEM. speeds and overrides may be NULL. */
 int dbt_classify(const struct dbt_stack *stack, const struct dbt_speeds *speeds,
-                 struct dbt_judgement *ret);
+                 const struct dbt_overrides *overrides, struct dbt_judgement *ret);
 void dbt_judgement_release(struct dbt_judgement *judgement);
 
 /* The tier of a disk at the bottom, from its own facts; the reason goes to why ("disk sda: ..."). */

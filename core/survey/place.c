@@ -138,13 +138,17 @@ static const char *uuid_of(const struct dbt_stack *stack)
 	return stack->items[top->below[0]].blk.content_uuid;
 }
 
-static int judge(const struct dbt_stack *stack, const struct dbt_speeds *speeds,
-                 struct dbt_place *place)
+static int judge(const struct dbt_ctx *ctx, const struct dbt_stack *stack,
+                 const struct dbt_speeds *speeds, struct dbt_place *place)
 {
+	struct dbt_overrides overrides = { 0 };
 	struct dbt_judgement j = { 0 };
 	bool failed = false;
-	int r = dbt_classify(stack, speeds, &j);
+	int r = dbt_overrides_load(ctx, false, &overrides);
 
+	if (r == 0)
+		r = dbt_classify(stack, speeds, &overrides, &j);
+	dbt_overrides_release(&overrides);
 	if (r < 0)
 		return r;
 	place->tier = j.tier;
@@ -220,7 +224,7 @@ static int place_of(const struct dbt_ctx *ctx, const struct dbt_mounts *mounts,
 		return r;
 	r = fill_mount(mount, &place);
 	if (r == 0)
-		r = judge(&stack, speeds, &place);
+		r = judge(ctx, &stack, speeds, &place);
 	dbt_stack_release(&stack);
 	if (r < 0) {
 		dbt_place_release(&place);
@@ -248,7 +252,7 @@ int dbt_place_of_device(const struct dbt_ctx *ctx, const struct dbt_mounts *moun
 	place.fstype = copy("", &failed);
 	place.options = copy("", &failed);
 	place.size_bytes = stack.items[0].blk.size_bytes;
-	r = failed ? -ENOMEM : judge(&stack, speeds, &place);
+	r = failed ? -ENOMEM : judge(ctx, &stack, speeds, &place);
 	dbt_stack_release(&stack);
 	if (r < 0) {
 		dbt_place_release(&place);

@@ -80,7 +80,7 @@ static void a_measurement_outranks_flags(void **state)
 		struct hand h;
 
 		hand_make(&h, cases[i].name, cases[i].tran, cases[i].rota);
-		assert_int_equal(dbt_classify(&h.stack, &speeds, &j), 0);
+		assert_int_equal(dbt_classify(&h.stack, &speeds, NULL, &j), 0);
 		if (j.tier != cases[i].tier || j.by_probe != cases[i].by_probe)
 			fail_msg("case %zu: %s", i, dbt_tier_name(j.tier));
 		/* Both the measurement and the flag are shown, the measurement first. */
@@ -99,7 +99,7 @@ static void a_disagreement_is_said(void **state)
 
 	(void)state;
 	hand_make(&h, "sda", "sata", 1);
-	assert_int_equal(dbt_classify(&h.stack, &speeds, &j), 0);
+	assert_int_equal(dbt_classify(&h.stack, &speeds, NULL, &j), 0);
 	assert_non_null(strstr(j.evidence.items[0], "flags and drivers say hdd"));
 	assert_non_null(j.note);
 	assert_non_null(strstr(j.note, "measured as ssd"));
@@ -115,7 +115,7 @@ static void an_unproved_measurement_counts_for_nothing(void **state)
 	(void)state;
 	speeds.random1.proved = false;
 	hand_make(&h, "sda", "sata", 1);
-	assert_int_equal(dbt_classify(&h.stack, &speeds, &j), 0);
+	assert_int_equal(dbt_classify(&h.stack, &speeds, NULL, &j), 0);
 	assert_int_equal(j.tier, DBT_TIER_HDD);
 	assert_false(j.by_probe);
 	assert_null(strstr(j.evidence.items[0], "measured"));
@@ -132,7 +132,7 @@ static void a_small_span_does_not_make_a_disk_flash(void **state)
 	(void)state;
 	speeds.span_bytes = 8 << 20;
 	hand_make(&h, "sda", "sata", 1);
-	assert_int_equal(dbt_classify(&h.stack, &speeds, &j), 0);
+	assert_int_equal(dbt_classify(&h.stack, &speeds, NULL, &j), 0);
 	assert_int_equal(j.tier, DBT_TIER_HDD);
 	assert_non_null(strstr(j.evidence.items[0], "does not decide"));
 	dbt_judgement_release(&j);
@@ -146,12 +146,12 @@ static void the_drive_itself_outranks_the_flag(void **state)
 	(void)state;
 	hand_make(&h, "sda", "sata", 1);
 	h.nodes[1].blk.rpm = 1;
-	assert_int_equal(dbt_classify(&h.stack, NULL, &j), 0);
+	assert_int_equal(dbt_classify(&h.stack, NULL, NULL, &j), 0);
 	assert_int_equal(j.tier, DBT_TIER_SSD);
 	dbt_judgement_release(&j);
 	hand_make(&h, "sda", "usb", 1);
 	h.nodes[1].blk.rpm = 5400;
-	assert_int_equal(dbt_classify(&h.stack, NULL, &j), 0);
+	assert_int_equal(dbt_classify(&h.stack, NULL, NULL, &j), 0);
 	assert_int_equal(j.tier, DBT_TIER_HDD);
 	assert_non_null(strstr(j.evidence.items[0], "5400 rpm"));
 	dbt_judgement_release(&j);
@@ -180,10 +180,36 @@ static void a_ladder_of_layers_ends(void **state)
 		nodes[i].below = below[i / 2];
 		nodes[i].n_below = 2;
 	}
-	assert_int_equal(dbt_classify(&stack, NULL, &j), 0);
+	assert_int_equal(dbt_classify(&stack, NULL, NULL, &j), 0);
 	assert_int_equal(j.tier, DBT_TIER_UNKNOWN);
 	assert_true(strlen(j.stack) < 8192);
 	dbt_judgement_release(&j);
+}
+
+static void the_configuration_outranks_everything(void **state)
+{
+	static char what[][16] = { "/", "sda" }, where[] = "/etc/dbtier.conf, line 1";
+	struct dbt_speeds speeds = speeds_of(90, 0);
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct dbt_override item = { .what = what[i],
+			                     .tier = DBT_TIER_NVME,
+			                     .where = where };
+		struct dbt_overrides overrides = { .items = &item, .n = 1 };
+		struct dbt_judgement j;
+		struct hand h;
+
+		/* By name a disk is what the configuration says until it is measured. */
+		hand_make(&h, "sda", "sata", 1);
+		assert_int_equal(dbt_classify(&h.stack, i == 0 ? &speeds : NULL, &overrides, &j),
+		                 0);
+		assert_int_equal(j.tier, DBT_TIER_NVME);
+		assert_false(j.by_probe);
+		assert_non_null(strstr(j.evidence.items[0], "by configuration"));
+		assert_non_null(strstr(j.evidence.items[0], where));
+		dbt_judgement_release(&j);
+	}
 }
 
 static void tiers_have_names_and_ranks(void **state)
@@ -208,6 +234,7 @@ int main(void)
 		cmocka_unit_test(a_small_span_does_not_make_a_disk_flash),
 		cmocka_unit_test(the_drive_itself_outranks_the_flag),
 		cmocka_unit_test(a_ladder_of_layers_ends),
+		cmocka_unit_test(the_configuration_outranks_everything),
 		cmocka_unit_test(tiers_have_names_and_ranks),
 	};
 

@@ -254,8 +254,12 @@ int dbt_remember_put_speeds(const struct dbt_ctx *ctx, const char *state_dir,
 	struct dbt_measurements list = { 0 };
 	struct dbt_ledger *ledger = NULL;
 	struct dbt_buf key = { 0 };
-	int r = make_key(place, &key);
+	int r;
 
+	/* A figure of a busy hour is not what tomorrow should be judged by. */
+	if (speeds->busy)
+		return 0;
+	r = make_key(place, &key);
 	if (r == 0)
 		r = add_measurement(&list, dbt_buf_str(&key), "random", 1, speeds,
 		                    &speeds->random1);

@@ -358,8 +358,9 @@ static bool is_nvme_like(const struct dbt_speeds *s)
 /* The tier that the speeds point to. UNKNOWN: they do not decide. */
 static enum dbt_tier measured_tier(const struct dbt_speeds *s, enum dbt_tier by_flags)
 {
+	/* Other people's work makes a disk of any SSD. */
 	if (s->random1.iops < HDD_LIKE_BELOW)
-		return DBT_TIER_HDD;
+		return s->busy && by_flags != DBT_TIER_HDD ? DBT_TIER_UNKNOWN : DBT_TIER_HDD;
 	if (s->random1.iops <= FLASH_LIKE_ABOVE)
 		return DBT_TIER_UNKNOWN;
 	if (by_flags == DBT_TIER_NVME || by_flags == DBT_TIER_SSD)
@@ -367,6 +368,16 @@ static enum dbt_tier measured_tier(const struct dbt_speeds *s, enum dbt_tier by_
 	if (by_flags == DBT_TIER_HDD && s->span_bytes != 0 && s->span_bytes < SMALL_SPAN_BYTES)
 		return DBT_TIER_UNKNOWN;
 	return is_nvme_like(s) ? DBT_TIER_NVME : DBT_TIER_SSD;
+}
+
+static const char *why_undecided(const struct dbt_speeds *s)
+{
+	if (s->random1.iops > FLASH_LIKE_ABOVE)
+		return ": the bytes lie so close together that the disk's own cache may have "
+		       "answered";
+	if (s->busy && s->random1.iops < HDD_LIKE_BELOW)
+		return ": the disk was busy with other work";
+	return "";
 }
 
 static void weigh_speeds(struct judge *j, const struct dbt_speeds *s)
@@ -386,11 +397,7 @@ static void weigh_speeds(struct judge *j, const struct dbt_speeds *s)
 	if (measured == DBT_TIER_UNKNOWN) {
 		say(j,
 		    "measured: a random 4k read takes %s (%.0f a second), which does not decide%s",
-		    each, s->random1.iops,
-		    s->random1.iops > FLASH_LIKE_ABOVE ? ": the bytes lie so close together that "
-		                                         "the disk's own cache may have "
-		                                         "answered"
-		                                       : "");
+		    each, s->random1.iops, why_undecided(s));
 		return;
 	}
 	j->out->by_probe = true;

@@ -29,6 +29,7 @@ struct dbt_speeds {
 	struct dbt_speed stream4;  /* four interleaved streams: the sum */
 	uint64_t measured_wall_ns; /* 0: never */
 	uint64_t span_bytes;       /* how much data the random reads were spread over; 0 unknown */
+	bool busy; /* the disks had much other work: figures of this moment, not of the device */
 };
 
 struct dbt_disk {

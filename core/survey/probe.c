@@ -34,6 +34,8 @@ enum {
 static const double ENOUGH_INTERVAL = 0.05;
 static const double WIDE_INTERVAL = 0.15;
 static const double BUSY = 0.25;
+/* With half of the time or the transfers taken by others, a figure is not the device's. */
+static const double VERY_BUSY = 0.5;
 /* The counters count what was asked of the disks: a little less than ours is a rounding of ramp and
  * partial blocks, much less is memory. */
 static const double PROVED_SHARE = 0.98;
@@ -318,6 +320,7 @@ static int fill_result(const struct dbt_probe_target *target, const struct goal 
 		.interrupted = f->reading.interrupted,
 	};
 
+	out.busy = out.other_work > VERY_BUSY || f->busy_before > VERY_BUSY;
 	out.proved = is_proved(target->place, f, unproved, sizeof(unproved));
 	if (write_notes(goal, f, unproved, &out) < 0)
 		return dbt_err_sys(err, -ENOMEM, "cannot report a probe");
@@ -345,7 +348,7 @@ int dbt_probe_run(const struct dbt_ctx *ctx, const struct dbt_probe_target *targ
 	r = run_once(ctx, target, &goal, &f, err);
 	used = ctx->sys->now_ns() - start;
 	/* A burst of other work spoils a short run: once more in the time that is left. */
-	if (r == 0 && !f.reading.interrupted && other_work(&f) > BUSY &&
+	if (r == 0 && f.reading.failed == 0 && !f.reading.interrupted && other_work(&f) > BUSY &&
 	    used < goal.max_ns - goal.max_ns / 4) {
 		free(f.reading.samples);
 		f = (struct run_facts){ 0 };
@@ -382,6 +385,7 @@ void dbt_speeds_add(struct dbt_speeds *speeds, const struct dbt_probe_result *re
 	};
 	if (result->pattern == DBT_PATTERN_RANDOM)
 		speeds->span_bytes = result->span_bytes;
+	speeds->busy = speeds->busy || result->busy;
 }
 
 int dbt_probe_quick(const struct dbt_ctx *ctx, const struct dbt_probe_target *target,

@@ -30,6 +30,7 @@ struct dbt_probe_result {
 	double other_work;   /* share of the disks' requests that were not ours, 0 to 1 */
 	uint64_t span_bytes; /* how much data the reads were spread over */
 	uint64_t read_bytes; /* everything that was read, ramp included */
+	bool busy;           /* the disks had much other work: the figure is theirs and ours */
 	bool proved;
 	bool interrupted; /* the cancel flag ended it */
 	char *note;       /* "device 87 % busy with other work", "not proved: ..."; NULL */

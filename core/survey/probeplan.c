@@ -25,6 +25,9 @@ enum {
 /* Less than this lies on a few tracks of a disk, whose own cache would answer. */
 static const uint64_t MIN_DATA_BYTES = 4U << 20;
 
+/* The kernel writes dirty pages after 30 s, a laptop's settings after some minutes. */
+static const uint64_t SETTLED_NS = 15ULL * 60 * 1000000000;
+
 /* A stream longer than this ends before a second has passed only on memory. */
 static const uint64_t MAX_STREAM_BYTES = 16ULL << 30;
 
@@ -78,6 +81,15 @@ static bool try_direct(const struct dbt_ctx *ctx, int fd, uint32_t *align)
 	return true;
 }
 
+static bool is_settled(const struct dbt_ctx *ctx, const struct stat *st)
+{
+	uint64_t now = ctx->sys->wall_ns(), written = (uint64_t)st->st_mtim.tv_sec * 1000000000 +
+	                                              (uint64_t)st->st_mtim.tv_nsec;
+
+	return S_ISREG(st->st_mode) && st->st_mtim.tv_sec > 0 && written < now &&
+	       now - written > SETTLED_NS;
+}
+
 static int open_one(const struct dbt_ctx *ctx, const char *path, struct dbt_probe_plan *plan,
                     uint64_t *ret_size, struct dbt_err *err)
 {
@@ -96,6 +108,7 @@ static int open_one(const struct dbt_ctx *ctx, const char *path, struct dbt_prob
 	if (r < 0)
 		return dbt_err_sys(err, r, "cannot probe '%s'", path);
 	file->direct = try_direct(ctx, fd, &plan->align);
+	file->settled = is_settled(ctx, &st);
 	return 0;
 }
 
@@ -207,7 +220,8 @@ enum { SYS_CACHESTAT = 451 };
 enum cached { NOT_CACHED, CACHED_CLEAN, CACHED };
 
 /* A direct read passes by clean pages and leaves them, but makes the kernel write dirty ones first:
- * those must not be touched. Without cachestat(2) the two cannot be told apart. */
+ * those must not be touched. Where cachestat(2) is missing (before Linux 6.5) or not allowed (to
+ * others than the owner), the time of the last write tells them apart. */
 static enum cached look_in_cache(const struct dbt_ctx *ctx, const struct dbt_probe_file *file,
                                  const struct dbt_read_op *op)
 {
@@ -218,10 +232,9 @@ static enum cached look_in_cache(const struct dbt_ctx *ctx, const struct dbt_pro
 	/* Where neither call tells the truth (overlayfs, FUSE) the device's counters will. */
 	if (dbt_io_cached(ctx, file->fd, op->off_bytes, op->len_bytes, &cached) < 0 || cached == 0)
 		return NOT_CACHED;
-	if (syscall(SYS_CACHESTAT, file->fd, &range, &cs, 0) == 0 && cs.nr_dirty == 0 &&
-	    cs.nr_writeback == 0)
-		return CACHED_CLEAN;
-	return CACHED;
+	if (syscall(SYS_CACHESTAT, file->fd, &range, &cs, 0) == 0)
+		return cs.nr_dirty == 0 && cs.nr_writeback == 0 ? CACHED_CLEAN : CACHED;
+	return file->settled ? CACHED_CLEAN : CACHED;
 }
 
 static bool usable(const struct dbt_ctx *ctx, struct dbt_probe_plan *plan,

@@ -14,7 +14,8 @@
 
 struct dbt_probe_file {
 	int fd;
-	bool direct; /* O_DIRECT is on */
+	bool direct;  /* O_DIRECT is on */
+	bool settled; /* not written for so long that its cached pages are on the device */
 };
 
 struct dbt_read_op {

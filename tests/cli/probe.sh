@@ -12,7 +12,10 @@ throttle=/sys/fs/cgroup/blkio/blkio.throttle.read_iops_device
 # device NAME TYPE SIZE: like fs_new on a loop device that reads past the page cache; its number is in $TMP/NAME.dev
 device()
 {
-	local loop
+	local loop mkfs=()
+
+	# Nothing is left for the kernel to write later.
+	[[ $2 != ext4 ]] || mkfs=(-E lazy_itable_init=0,lazy_journal_init=0)
 
 	need_command "mkfs.$2" "of mkfs.$2"
 	truncate -s "$3" "$TMP/$1.img"
@@ -20,7 +23,7 @@ device()
 	mkdir "$TMP/$1"
 	cat "/sys/block/${loop#/dev/}/dev" >"$TMP/$1.dev"
 	# mkfs after losetup: the image must hold blocks of the device's size.
-	if ! "mkfs.$2" -q "$loop" >/dev/null 2>&1 || ! mount -t "$2" -o "noatime${4+,$4}" "$loop" "$TMP/$1" 2>/dev/null; then
+	if ! "mkfs.$2" "${mkfs[@]}" -q "$loop" >/dev/null 2>&1 || ! mount -t "$2" -o "noatime${4+,$4}" "$loop" "$TMP/$1" 2>/dev/null; then
 		losetup -d "$loop"
 		return 1
 	fi
@@ -67,13 +70,14 @@ if [[ -w $throttle ]]; then
 	fill "$TMP/slow/db" 96
 	sync
 	echo "$(cat "$TMP/slow.dev") 207" >$throttle
-	expect 0 dbtier probe --json "$TMP/slow/db" "$TMP/fast/db"
-	out=$(cat "$TMP/out")
 	expect 0 dbtier probe --seconds 1 "$TMP/slow/db" "$TMP/fast/db"
 	out_has "$TMP/fast/db against $TMP/slow/db: "
+	expect 0 dbtier probe --json "$TMP/slow/db" "$TMP/fast/db"
+	out=$(cat "$TMP/out")
 	echo "$(cat "$TMP/slow.dev") 0" >$throttle
 	printf '%s' "$out" >"$TMP/out"
-	equal "hdd" "$(get "first('random', 1, '$TMP/slow/db')['tier']")" "the throttled device"
+	busy=$(get '"".join(x["note"] or "" for x in p.values())' | grep -F "other work" || true)
+	[[ $busy ]] || equal "hdd" "$(get "first('random', 1, '$TMP/slow/db')['tier']")" "the throttled device"
 	get "first('random', 1, '$TMP/fast/db')['tier']" | grep -qE '^(ssd|nvme)$' || fail "the fast device is no flash"
 	for jobs in 1 4; do
 		equal "True" "$(get "176 < first('random', $jobs, '$TMP/slow/db')['iops'] < 238")" \
@@ -81,9 +85,11 @@ if [[ -w $throttle ]]; then
 	done
 	equal "$(cat "/sys/dev/block/$(cat "$TMP/slow.dev")/queue/rotational")" \
 		"$(cat "/sys/dev/block/$(cat "$TMP/fast.dev")/queue/rotational")" "rotational flags"
-	# What was measured is remembered.
-	expect 0 dbtier devices -no tier "$TMP/slow/db"
-	equal "hdd" "$(tr -d ' ' <"$TMP/out")" "the tier after the probe"
+	# What was measured is remembered, unless others kept the disk busy.
+	if [[ -z $busy ]]; then
+		expect 0 dbtier devices -no tier "$TMP/slow/db"
+		equal "hdd" "$(tr -d ' ' <"$TMP/out")" "the tier after the probe"
+	fi
 else
 	echo "no blkio cgroup (version 1) here: the throttled device is left out"
 fi

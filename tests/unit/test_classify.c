@@ -138,6 +138,35 @@ static void a_small_span_does_not_make_a_disk_flash(void **state)
 	dbt_judgement_release(&j);
 }
 
+/* Other people's work makes any SSD slow, and no disk fast. */
+static void a_slow_figure_from_a_busy_disk_does_not_decide(void **state)
+{
+	static const struct {
+		const char *tran;
+		int rota;
+		double iops;
+		enum dbt_tier tier;
+	} cases[] = {
+		{ "virtio", 1, 90, DBT_TIER_UNKNOWN },
+		{ "sata", 0, 90, DBT_TIER_SSD },
+		{ "sata", 1, 30, DBT_TIER_HDD },
+		{ "sata", 1, 9000, DBT_TIER_SSD },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct dbt_speeds speeds = speeds_of(cases[i].iops, 0);
+		struct dbt_judgement j;
+		struct hand h;
+
+		speeds.busy = true;
+		hand_make(&h, "sda", cases[i].tran, cases[i].rota);
+		assert_int_equal(dbt_classify(&h.stack, &speeds, NULL, &j), 0);
+		assert_int_equal(j.tier, cases[i].tier);
+		dbt_judgement_release(&j);
+	}
+}
+
 static void the_drive_itself_outranks_the_flag(void **state)
 {
 	struct dbt_judgement j;
@@ -232,6 +261,7 @@ int main(void)
 		cmocka_unit_test(a_disagreement_is_said),
 		cmocka_unit_test(an_unproved_measurement_counts_for_nothing),
 		cmocka_unit_test(a_small_span_does_not_make_a_disk_flash),
+		cmocka_unit_test(a_slow_figure_from_a_busy_disk_does_not_decide),
 		cmocka_unit_test(the_drive_itself_outranks_the_flag),
 		cmocka_unit_test(a_ladder_of_layers_ends),
 		cmocka_unit_test(the_configuration_outranks_everything),

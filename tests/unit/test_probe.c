@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -56,6 +57,21 @@ static ssize_t pread_then_cancel(int fd, void *buf, size_t len, uint64_t off)
 		atomic_store(&cancel, 2);
 	(void)usleep(1000);
 	return dbt_sys_real.pread(fd, buf, len, off);
+}
+
+/* A disk that does not answer: the read comes back when the test says so. */
+static sem_t hanging, released;
+
+static ssize_t pread_that_hangs(int fd, void *buf, size_t len, uint64_t off)
+{
+	ssize_t r;
+
+	atomic_store(&cancel, 2);
+	while (sem_wait(&hanging) < 0)
+		;
+	r = dbt_sys_real.pread(fd, buf, len, off);
+	(void)sem_post(&released);
+	return r;
 }
 
 static int setup(void **state)
@@ -250,6 +266,26 @@ static void an_interrupted_probe_tells_what_it_knows(void **state)
 	scratch_remove(&s);
 }
 
+static void an_interrupt_does_not_wait_for_a_dead_disk(void **state)
+{
+	struct dbt_probe_result result;
+	struct dbt_err err;
+	struct scratch s;
+
+	(void)state;
+	scratch_make(&s);
+	assert_int_equal(sem_init(&hanging, 0, 0), 0);
+	assert_int_equal(sem_init(&released, 0, 0), 0);
+	faulty.pread = pread_that_hangs;
+	assert_int_equal(dbt_probe_run(&ctx, &s.target, DBT_PATTERN_RANDOM, 1, NULL, &result, &err),
+	                 -ECANCELED);
+	/* The read still finds its file and its memory. */
+	assert_int_equal(sem_post(&hanging), 0);
+	while (sem_wait(&released) < 0)
+		;
+	scratch_remove(&s);
+}
+
 static void memory_and_nothing_are_no_devices(void **state)
 {
 	struct dbt_probe_result result;
@@ -305,6 +341,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(refused_direct_reads_go_through_the_cache, setup,
 		                                teardown),
 		cmocka_unit_test_setup_teardown(an_interrupted_probe_tells_what_it_knows, setup,
+		                                teardown),
+		cmocka_unit_test_setup_teardown(an_interrupt_does_not_wait_for_a_dead_disk, setup,
 		                                teardown),
 		cmocka_unit_test_setup_teardown(memory_and_nothing_are_no_devices, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_counters_no_proof, setup, teardown),

@@ -19,6 +19,7 @@ enum {
 	STREAM_BYTES = 1 << 20,
 	MIN_OPS = 64,        /* fewer random reads say nothing */
 	MAX_ALIGN = 1 << 16, /* a filesystem that asks for more is read through the cache */
+	MAX_FILES = 128,     /* open at once */
 	TRIES = 8,           /* places looked at in one stretch before it counts as cached */
 };
 
@@ -99,40 +100,88 @@ static int open_one(const struct dbt_ctx *ctx, const char *path, struct dbt_prob
 
 	if (fd < 0)
 		return dbt_err_sys(err, fd, "cannot open '%s'", path);
-	file->fd = fd;
-	plan->n_files++;
 	r = fstat(fd, &st) < 0 ? -errno : size_of(fd, &st, ret_size);
-	if (r == -EINVAL)
-		return dbt_err_set(err, DBT_ERR_USAGE, r,
-		                   "cannot probe '%s': neither a file nor a block device", path);
-	if (r < 0)
-		return dbt_err_sys(err, r, "cannot probe '%s'", path);
+	if (r < 0) {
+		(void)close(fd);
+		return r == -EINVAL
+		               ? dbt_err_set(err, DBT_ERR_USAGE, r,
+		                             "cannot probe '%s': neither a file nor a block device",
+		                             path)
+		               : dbt_err_sys(err, r, "cannot probe '%s'", path);
+	}
+	file->fd = fd;
 	file->direct = try_direct(ctx, fd, &plan->align);
 	file->settled = is_settled(ctx, &st);
+	plan->n_files++;
 	return 0;
 }
 
+/* A path and how much a probe could read there. */
+struct candidate {
+	const char *path;
+	uint64_t size_bytes;
+};
+
+static int larger_first(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	return (x->size_bytes < y->size_bytes) - (x->size_bytes > y->size_bytes);
+}
+
+/* The paths to open: of more than a process should hold open, the largest. */
+static struct candidate *choose_files(const struct dbt_ctx *ctx,
+                                      const struct dbt_probe_target *target, size_t *ret_n)
+{
+	struct candidate *list = calloc(target->n_paths, sizeof(*list));
+	struct statx stx;
+
+	if (!list)
+		return NULL;
+	for (size_t i = 0; i < target->n_paths; i++) {
+		list[i].path = target->paths[i];
+		if (target->n_paths > MAX_FILES &&
+		    ctx->sys->statx(AT_FDCWD, list[i].path, 0, STATX_SIZE, &stx) == 0)
+			list[i].size_bytes = stx.stx_size;
+	}
+	*ret_n = target->n_paths;
+	if (target->n_paths > MAX_FILES) {
+		qsort(list, target->n_paths, sizeof(*list), larger_first);
+		*ret_n = MAX_FILES;
+	}
+	return list;
+}
+
+/* Of several files some may be gone or not readable: the others do. */
 static int open_all(const struct dbt_ctx *ctx, const struct dbt_probe_target *target,
                     struct dbt_probe_plan *plan, struct dbt_err *err)
 {
-	dbt_autofree uint64_t *sizes = calloc(target->n_paths, sizeof(*sizes));
-	int r = 0;
+	dbt_autofree struct candidate *list = NULL;
+	size_t n = 0, opened = 0;
+	int r = 0, last = 0;
 
 	plan->align = BLOCK_BYTES;
-	plan->files = calloc(target->n_paths, sizeof(*plan->files));
-	if (!sizes || !plan->files)
+	list = choose_files(ctx, target, &n);
+	plan->files = list ? calloc(n, sizeof(*plan->files)) : NULL;
+	if (!plan->files)
 		return dbt_err_sys(err, -ENOMEM, "cannot prepare a probe");
-	for (size_t i = 0; r == 0 && i < target->n_paths; i++)
-		r = open_one(ctx, target->paths[i], plan, &sizes[i], err);
-	for (size_t i = 0; r == 0 && i < target->n_paths; i++) {
-		r = dbt_extents_add(ctx, plan->files[i].fd, (uint32_t)i, sizes[i], plan->align,
-		                    &plan->extents);
+	for (size_t i = 0; i < n; i++) {
+		r = open_one(ctx, list[i].path, plan, &list[opened].size_bytes, err);
 		if (r < 0)
-			return dbt_err_sys(err, r, "cannot find the data of '%s'",
-			                   target->paths[i]);
+			last = r;
+		else
+			list[opened++].path = list[i].path;
+	}
+	if (opened == 0)
+		return last;
+	for (size_t i = 0; i < opened; i++) {
+		r = dbt_extents_add(ctx, plan->files[i].fd, (uint32_t)i, list[i].size_bytes,
+		                    plan->align, &plan->extents);
+		if (r < 0)
+			return dbt_err_sys(err, r, "cannot find the data of '%s'", list[i].path);
 	}
 	plan->block_bytes = plan->align;
-	return r;
+	return 0;
 }
 
 /* Why there is too little to read, in words. */

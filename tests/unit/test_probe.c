@@ -209,6 +209,33 @@ static void only_data_is_read_and_nothing_twice(void **state)
 	scratch_remove(&s);
 }
 
+/* Of a set of many files the largest are read; what cannot be opened is left out. */
+static void many_files_and_missing_ones(void **state)
+{
+	enum { N = 300 };
+	static const char *paths[N];
+	struct dbt_probe_plan plan;
+	struct dbt_err err;
+	struct scratch s;
+
+	(void)state;
+	scratch_make(&s);
+	tree_put(s.dir, "small", "nothing much");
+	for (size_t i = 0; i < N; i++)
+		paths[i] = i % 2 ? "/nonexistent" : tree_path(s.dir, "small");
+	paths[251] = s.path;
+	s.target.paths = paths;
+	s.target.n_paths = N;
+	if (dbt_probe_plan_open(&ctx, &s.target, &plan, &err) < 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(plan.extents.data_bytes, 7 * MIB);
+	assert_true(plan.n_files <= 128);
+	dbt_probe_plan_release(&plan);
+	for (size_t i = 0; i < N; i += 2)
+		free((void *)(uintptr_t)paths[i]);
+	scratch_remove(&s);
+}
+
 static void a_failing_read_is_an_error(void **state)
 {
 	struct dbt_probe_result result;
@@ -337,6 +364,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(only_data_is_read_and_nothing_twice, setup,
 		                                teardown),
+		cmocka_unit_test_setup_teardown(many_files_and_missing_ones, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_failing_read_is_an_error, setup, teardown),
 		cmocka_unit_test_setup_teardown(refused_direct_reads_go_through_the_cache, setup,
 		                                teardown),

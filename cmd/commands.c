@@ -8,6 +8,7 @@
 /* clang-format off */
 #define COMMANDS(X) \
 	X(scan) \
+	X(formats) \
 	X(devices) \
 	X(probe) \
 	X(promote) \

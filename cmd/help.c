@@ -9,8 +9,7 @@ enum { HELP_WIDTH = 79 };
 
 void help_program(FILE *out)
 {
-	(void)fputs("Usage: dbtier COMMAND [OPTION...] [ARG...]\n"
-	            "       dbtier [COMMAND] --help, dbtier --version\n"
+	(void)fputs("Usage: dbtier COMMAND [OPTION...] [ARG...] | [COMMAND] --help | --version\n"
 	            "Move hot reference databases to fast storage, safely and reversibly.\n\n",
 	            out);
 	for (size_t i = 0; commands[i]; i++)

@@ -7,7 +7,7 @@
 # Sets commands, globals and, for the command $1, options, operand and columns.
 _dbtier_words()
 {
-	commands='scan devices probe promote status verify rollback reclaim recover'
+	commands='scan formats devices probe promote status verify rollback reclaim recover'
 	globals='--json --output --raw --noheadings --bytes --quiet --verbose --progress --no-color --state-dir --help --version'
 	options='' operand=none columns=''
 	case $1 in
@@ -15,6 +15,11 @@ _dbtier_words()
 		options='--no-probe --min-size --format --all --exclude --one-file-system'
 		operand='file'
 		columns='name format path size files access class tier device mount cached complete state gain advice note children'
+		;;
+	formats)
+		options=''
+		operand='none'
+		columns='id name access moves tools members note'
 		;;
 	devices)
 		options='--sysroot --capture'

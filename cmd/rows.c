@@ -181,6 +181,13 @@ static json_t *get_health(const void *row)
 	return r->judged ? json_string(dbt_health_name(r->health)) : json_null();
 }
 
+static const char *health_color(const void *row)
+{
+	const struct promotion_row *r = row;
+
+	return r->judged && r->health != DBT_HEALTH_OK ? "red" : NULL;
+}
+
 static json_t *get_detail(const void *row)
 {
 	return table_json_text(((const struct promotion_row *)row)->detail);
@@ -279,7 +286,11 @@ static const struct column status_columns[] = {
 	  .help = "when it was promoted",
 	  .get = get_since },
 	STATE,
-	{ .key = "health", .shown = true, .help = "ok, or what is wrong", .get = get_health },
+	{ .key = "health",
+	  .shown = true,
+	  .help = "ok, or what is wrong",
+	  .get = get_health,
+	  .color = health_color },
 	{ .key = "detail",
 	  .help = "what is wrong and what to do",
 	  .wrap = true,

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { MAX_COLUMNS = 64, JSON_REAL_DIGITS = 15 };
 
@@ -364,10 +365,21 @@ static int add_line(struct libscols_table *table, const struct selection *sel, b
 		r = cell ? text_of_cell(sel->columns[i], cell, bytes, &buf) : -ENOMEM;
 		if (r == 0)
 			r = scols_line_set_data(line, i, dbt_buf_str(&buf));
+		if (r == 0 && sel->columns[i]->color)
+			r = scols_cell_set_color(scols_line_get_cell(line, i),
+			                         sel->columns[i]->color(row));
 		json_decref(cell);
 	}
 	dbt_buf_release(&buf);
 	return r;
+}
+
+/* https://no-color.org: set to anything but nothing. */
+static bool wants_color(const struct global_args *args, FILE *out)
+{
+	const char *no_color = getenv("NO_COLOR");
+
+	return !args->no_color && !(no_color && *no_color) && !args->raw && isatty(fileno(out));
 }
 
 static int print_text(const struct selection *sel, const struct global_args *args,
@@ -380,6 +392,7 @@ static int print_text(const struct selection *sel, const struct global_args *arg
 		(void)scols_table_set_stream(table, out);
 		(void)scols_table_enable_raw(table, args->raw);
 		(void)scols_table_enable_noheadings(table, args->noheadings);
+		(void)scols_table_enable_colors(table, wants_color(args, out));
 		r = add_columns(table, sel);
 	}
 	for (size_t i = 0; i < n_rows && r == 0; i++)

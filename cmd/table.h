@@ -39,6 +39,8 @@ struct column {
 	double width_hint; /* for libsmartcols: below 1 a share of the width, else characters */
 	/* The cell of a row: a new reference, json_null() when unset. NULL: out of memory. */
 	json_t *(*get)(const void *row);
+	/* The colour of the text on a terminal ("red"), NULL for none; may be NULL itself. */
+	const char *(*color)(const void *row);
 };
 
 struct table_spec {

@@ -59,3 +59,26 @@ err_is_empty
 # Progress as JSON goes to stderr, the answer to stdout.
 expect 0 dbtier --progress=json scan --no-probe --json "$TMP/db"
 jq -e . "$TMP/out" >/dev/null
+
+# Colors: only on a terminal, only for what is wrong, and not when somebody asks for none.
+fast=$(mktemp -d /dev/shm/dbtier-test.XXXXXX) || skip "no /dev/shm"
+trap 'rm -rf "$fast"; lib_cleanup' EXIT
+chmod 755 "$fast"
+expect 0 dbtier promote "$TMP/db/plain.dmnd" --to "$fast" --force --no-probe
+on_terminal()
+{
+	script -qec "$* '$DBTIER' --state-dir '$TMP/state' status $color" /dev/null </dev/null >"$TMP/screen" || true
+}
+color=''
+on_terminal env
+! grep -q $'\e\\[' "$TMP/screen" || fail "a healthy promotion is colored"
+rm "$fast/plain.dmnd"
+on_terminal env
+grep -q $'\e\\[31mcopy-missing' "$TMP/screen" || fail "a missing copy is not red"
+on_terminal env NO_COLOR=1
+! grep -q $'\e\\[' "$TMP/screen" || fail "NO_COLOR is ignored"
+color=--no-color
+on_terminal env
+! grep -q $'\e\\[' "$TMP/screen" || fail "--no-color is ignored"
+expect 4 dbtier status
+! grep -q $'\e\\[' "$TMP/out" || fail "colors in a file"

@@ -129,7 +129,6 @@ static int run(struct app *app, void *args, char **operands, size_t n_operands)
 
 const struct command cmd_formats = {
 	.name = "formats",
-	.operands = "",
 	.summary = "list the formats that scan recognises",
 	.operand_kind = OPERAND_NONE,
 	.table = &table,

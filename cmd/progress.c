@@ -75,7 +75,7 @@ static size_t terminal_width(FILE *out)
 	return size.ws_col;
 }
 
-/* "copy  42%  1.2G of 4G  210 MB/s  13.0 s left  psc.dmnd" */
+/* "copy  42%  1.2G of 4G  210 MB/s  13 s left  psc.dmnd" */
 static int line_text(const struct progress *p, const struct dbt_progress *now, struct dbt_buf *buf)
 {
 	char done[DBT_UNITS_TEXT_BYTES], total[DBT_UNITS_TEXT_BYTES], rate[DBT_UNITS_TEXT_BYTES],
@@ -92,7 +92,9 @@ static int line_text(const struct progress *p, const struct dbt_progress *now, s
 		r = dbt_buf_addf(buf, " of %s", dbt_units_size(now->total_bytes, total));
 	if (r == 0 && progress_rate(p))
 		r = dbt_buf_addf(buf, "  %s", dbt_units_rate(progress_rate(p), rate));
-	if (r == 0 && seconds >= 0)
+	if (r == 0 && seconds >= 0 && seconds < 60)
+		r = dbt_buf_addf(buf, "  %" PRId64 " s left", seconds);
+	else if (r == 0 && seconds >= 60)
 		r = dbt_buf_addf(buf, "  %s left",
 		                 dbt_units_duration((uint64_t)seconds * 1000000000U, left));
 	if (r == 0 && now->name)

@@ -178,6 +178,8 @@ settle()
 	rolled-back | failed | "") ;;
 	*) fail "the ledger is in state '$state': $WHEN" ;;
 	esac
+	# What 'rollback --keep-copy' leaves.
+	[[ -z ${KEEPS_COPY-} ]] || rm -f "$FAST/a.bin"
 	facts "$SLOW" "${1-}" >"$TMP/settled"
 	same_facts "$TMP/world${1:+-noinode}" "$TMP/settled" "not as it was: $WHEN"
 	nothing_below "$FAST" "$WHEN"

@@ -1,0 +1,68 @@
+# Running dbtier once for every system call that changes something, with that call going wrong. Source it after
+# pair.sh. strace counts the calls of each thread by itself: what the threads of the copy engine do is masked by the
+# first calls of the same name of the main thread; the unit tests of the engine and kill.sh are for those.
+# shellcheck shell=bash
+
+# Calls on names and attributes: every one is tried. Then those that SQLite makes by the dozen for each commit: with
+# DBT_FULL=1 every one, else some of them, spread evenly.
+SWEEP_CALLS=(renameat2 symlinkat linkat unlinkat mkdirat fsync fallocate ftruncate fchmod fchownat utimensat fsetxattr
+	unlink)
+SWEEP_LEDGER_CALLS=(fdatasync pwrite64)
+
+need_strace()
+{
+	need_command strace strace
+	strace -f -qq -o /dev/null -e trace=write -e inject=write:error=EIO true 2>/dev/null ||
+		skip "strace cannot inject here"
+}
+
+# step CALL: to the next number of it.
+step()
+{
+	[[ -z ${DBT_FULL-} ]] || {
+		echo 1
+		return
+	}
+	case $1 in
+	pwrite64) echo "${DBT_SWEEP_STEP:-13}" ;;
+	fdatasync) echo "${DBT_SWEEP_STEP:-5}" ;;
+	*) echo 1 ;;
+	esac
+}
+
+# injected CALL WHAT NUMBER ARGS...: runs dbtier with it; 0 if it happened.
+injected()
+{
+	local call=$1 what=$2 number=$3
+
+	shift 3
+	# Not --seccomp-bpf: strace 6.1 then loses the signal.
+	run strace -f -qq -o "$TMP/trace" -e "trace=$call" -e "inject=$call:$what:when=$number" \
+		"$DBTIER" --state-dir "$TMP/state" "$@"
+	[[ $status -eq 137 ]] || grep -q INJECTED "$TMP/trace"
+} 2>/dev/null
+
+# fresh_ledger: as if nothing had been promoted yet, but the ledger exists.
+fresh_ledger()
+{
+	rm -rf "$TMP/state"
+	[[ ! -d $TMP/state0 ]] || cp -a "$TMP/state0" "$TMP/state"
+}
+
+# make_world: a file and a set at $SLOW, and their bytes in $TMP/reference; FILES names all.
+make_world()
+{
+	head -c 150000 /dev/urandom >"$SLOW/a.bin"
+	chown 1234:2345 "$SLOW/a.bin"
+	setfattr -n user.note -v "kept with the file" "$SLOW/a.bin"
+	touch -d '2001-02-03 04:05:06.123456789' "$SLOW/a.bin"
+	mkdir "$SLOW/set"
+	"$DBT_TOOLS/mkdb" blast "$SLOW/set/nr" 100K
+	rm -rf "$TMP/reference"
+	cp -a "$SLOW" "$TMP/reference"
+	mapfile -d '' FILES < <(find "$SLOW" -type f -print0)
+	remember_world
+	rm -rf "$TMP/state" "$TMP/state0"
+	expect 0 dbtier recover
+	mv "$TMP/state" "$TMP/state0"
+}

@@ -108,8 +108,9 @@ static void put_link(const struct building *b, const char *path, const char *tex
 	dir = make_parent(b, copy, &name);
 	if (dir < 0)
 		return;
-	if (*name)
-		(void)symlinkat(text, dir, name);
+	/* A link that is there already is the same one: several files share directories. */
+	if (*name && symlinkat(text, dir, name) < 0 && errno != EEXIST)
+		perror(path);
 	(void)close(dir);
 }
 

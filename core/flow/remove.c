@@ -56,7 +56,9 @@ static int remove_beside_path(const struct dbt_ctx *ctx, const struct dbt_promot
 
 	if (look->path.dirfd < 0)
 		return 0;
-	dbt_swap_remove_scratch(ctx, look->path.dirfd, p->token);
+	r = dbt_swap_remove_scratch(ctx, look->path.dirfd, p->token);
+	if (r < 0)
+		return dbt_err_sys(err, r, "cannot remove the scratch files beside '%s'", m->path);
 	r = unlink_link(ctx, &look->path, m->kept, m->copy, err);
 	/* The link that dbt_swap_by_hardlink prepares has the name of the unfinished copy. */
 	if (r == 0)

@@ -45,14 +45,18 @@ static int scratch_names(const char *token, char a[128], char b[128])
 	return n < 128 ? 0 : -ENAMETOOLONG;
 }
 
-void dbt_swap_remove_scratch(const struct dbt_ctx *ctx, int dirfd, const char *token)
+int dbt_swap_remove_scratch(const struct dbt_ctx *ctx, int dirfd, const char *token)
 {
 	char a[128], b[128];
+	int r = scratch_names(token, a, b), r_b;
 
-	if (scratch_names(token, a, b) < 0)
-		return;
-	(void)ctx->sys->unlinkat(dirfd, a, 0);
-	(void)ctx->sys->unlinkat(dirfd, b, 0);
+	if (r < 0)
+		return r;
+	r = ctx->sys->unlinkat(dirfd, a, 0);
+	r_b = ctx->sys->unlinkat(dirfd, b, 0);
+	if (r == 0 || r == -ENOENT)
+		r = r_b;
+	return r == -ENOENT ? 0 : r;
 }
 
 static int make_scratch(const struct dbt_ctx *ctx, int dirfd, const char *name,
@@ -77,7 +81,7 @@ int dbt_swap_prove_exchange(const struct dbt_ctx *ctx, int dirfd, const char *to
 {
 	char a[128], b[128];
 	struct dbt_ident ia, ib;
-	int r = scratch_names(token, a, b);
+	int r = scratch_names(token, a, b), removed;
 
 	if (r == 0)
 		r = make_scratch(ctx, dirfd, a, &ia);
@@ -92,8 +96,8 @@ int dbt_swap_prove_exchange(const struct dbt_ctx *ctx, int dirfd, const char *to
 		else if (r == -EINVAL || r == -ENOSYS || r == -EOPNOTSUPP)
 			r = 0;
 	}
-	dbt_swap_remove_scratch(ctx, dirfd, token);
-	return r;
+	removed = dbt_swap_remove_scratch(ctx, dirfd, token);
+	return r < 0 ? r : removed < 0 ? removed : r;
 }
 
 static int as_expected(const struct dbt_ctx *ctx, int dirfd, const char *name,

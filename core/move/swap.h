@@ -29,8 +29,8 @@ int dbt_expect_check(const struct dbt_ctx *ctx, int dirfd, const char *name,
  * again. 1 yes, 0 no, -errno when it cannot be tried (directory not writable, no space). */
 int dbt_swap_prove_exchange(const struct dbt_ctx *ctx, int dirfd, const char *token);
 
-/* Removes what a killed dbt_swap_prove_exchange with this token left. */
-void dbt_swap_remove_scratch(const struct dbt_ctx *ctx, int dirfd, const char *token);
+/* Removes what a killed dbt_swap_prove_exchange with this token left. 0 also when there is nothing. */
+int dbt_swap_remove_scratch(const struct dbt_ctx *ctx, int dirfd, const char *token);
 
 /* Exchanges two names when `a` is as expect_a and `b` as expect_b say, and makes sure that afterwards each has
  * become the other. keep_going, when not NULL, is asked right after the exchange (a broken lease says no).

@@ -24,10 +24,19 @@ step()
 		return
 	}
 	case $1 in
-	pwrite64) echo "${DBT_SWEEP_STEP:-13}" ;;
-	fdatasync) echo "${DBT_SWEEP_STEP:-5}" ;;
+	pwrite64) echo "${DBT_SWEEP_STEP:-29}" ;;
+	fdatasync) echo "${DBT_SWEEP_STEP:-9}" ;;
+	openat) echo "${DBT_SWEEP_STEP:-37}" ;;
+	statx | pread64) echo "${DBT_SWEEP_STEP:-17}" ;;
 	*) echo 1 ;;
 	esac
+}
+
+# first CALL: the number of the first one that is not the loader's.
+first()
+{
+	strace -f -qq -o "$TMP/trace" -e "trace=$1" "$DBTIER" --version >/dev/null
+	echo $(($(grep -c "$1(" "$TMP/trace") + 1))
 }
 
 # injected CALL WHAT NUMBER ARGS...: runs dbtier with it; 0 if it happened.
@@ -41,6 +50,79 @@ injected()
 		"$DBTIER" --state-dir "$TMP/state" "$@"
 	[[ $status -eq 137 ]] || grep -q INJECTED "$TMP/trace"
 } 2>/dev/null
+
+# interrupted BASE CALL NUMBER ARGS...: a state that a kill left.
+interrupted()
+{
+	$1
+	shift
+	injected "$1" signal=SIGKILL "${@:2}" || fail "$1 number $2 of '${*:3}' was not reached"
+}
+
+# States to start from.
+no_ledger()
+{
+	rm -rf "$TMP/state"
+}
+
+file_promoted()
+{
+	fresh_ledger
+	expect 0 promote "$SLOW/a.bin"
+}
+
+set_promoted()
+{
+	fresh_ledger
+	expect 0 promote "$SLOW/set"
+}
+
+file_reclaimed()
+{
+	fresh_ledger
+	expect 0 promote --reclaim "$SLOW/a.bin"
+}
+
+set_reclaimed()
+{
+	fresh_ledger
+	expect 0 promote --reclaim "$SLOW/set"
+}
+
+while_copying()
+{
+	interrupted fresh_ledger fallocate 1 promote --force --to "$FAST" "$SLOW/a.bin"
+}
+
+set_verified()
+{
+	interrupted fresh_ledger symlinkat 1 promote --force --to "$FAST" "$SLOW/set"
+}
+
+set_half_swapped()
+{
+	interrupted fresh_ledger symlinkat 2 promote --force --to "$FAST" "$SLOW/set"
+}
+
+set_half_rolled_back()
+{
+	interrupted set_promoted renameat2 2 rollback
+}
+
+set_half_copied_back()
+{
+	interrupted set_reclaimed fallocate 2 rollback
+}
+
+set_half_returned()
+{
+	interrupted set_reclaimed renameat2 2 rollback
+}
+
+set_half_reclaimed()
+{
+	interrupted set_promoted unlinkat 2 reclaim nr
+}
 
 # fresh_ledger: as if nothing had been promoted yet, but the ledger exists.
 fresh_ledger()

@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# An error at every system call that changes something, of promote, rollback, reclaim and recover, one run per call
+# and error, once and from then on. The path always gives its bytes, a failure has a message that names something,
+# recover leaves nothing behind, and a second run succeeds. DBT_FULL=1: on all filesystems, at every call.
+# needs: loop
+# timeout: 600
+. "$(dirname "$0")/../support/lib.sh"
+need_mounts "$@"
+. "$DBT_SOURCE/tests/support/pair.sh"
+. "$DBT_SOURCE/tests/support/sweep.sh"
+need_command setfattr attr
+need_strace
+
+total=0 tolerated=0
+
+# Each call with what may happen to it. A "+" after an error: all later calls of that name fail as well.
+errors=(
+	"renameat2 EIO EACCES+"
+	"symlinkat ENOSPC EACCES+"
+	"unlinkat EIO EACCES+"
+	"mkdirat ENOSPC"
+	"fsync EIO EIO+"
+	"fallocate ENOSPC"
+	"ftruncate EIO"
+	"fchmod EPERM"
+	"fchownat EPERM"
+	"utimensat EIO"
+	"fsetxattr ENOSPC"
+	"flock ENOLCK"
+	"unlink EIO"
+	"fdatasync EIO EIO+"
+	"pwrite64 ENOSPC EIO+"
+	"openat EMFILE+ EIO"
+	"statx EIO"
+	"pread64 EIO"
+)
+
+# The command failed: it must say so well, and succeed when it is run again.
+check_failure()
+{
+	[[ $status -eq 1 || $status -eq 3 || $status -eq 4 ]] || fail "exit status $status: $WHEN"
+	grep -q "^dbtier: .*'.*'" "$TMP/err" || fail "no message that names something: $WHEN"
+}
+
+second_run()
+{
+	local state
+
+	state=$(dbtier status --all -n -r -o state 2>/dev/null | tail -1)
+	case $1:$state in
+	promote:failed | promote:) expect 0 dbtier "$@" ;;
+	rollback:promoted | reclaim:promoted) expect 0 dbtier "$@" ;;
+	esac
+}
+
+# once NAME BASE HOW CALL ERROR NUMBER ARGS...: false when there is no such call.
+once()
+{
+	local name=$1 base=$2 how=$3 call=$4 error=${5%+} number=$6${5##*[A-Z]}
+
+	shift 6
+	WHEN="$name with $error from $call number $number"
+	$base
+	if ! injected "$call" "error=$error" "$number" "$@"; then
+		settle $how
+		return 1
+	fi
+	[[ -z ${DBT_TRACE-} ]] || echo "$WHEN: $status $(tail -1 "$TMP/err")"
+	reads_right "${FILES[@]}"
+	if [[ $status -eq 0 ]]; then
+		tolerated=$((tolerated + 1))
+	else
+		check_failure
+	fi
+	run dbtier recover
+	[[ $status -eq 0 ]] || fail "recover failed: $WHEN"
+	reads_right "${FILES[@]}"
+	second_run "$@"
+	settle $how
+}
+
+# sweep NAME BASE HOW ARGS...
+sweep()
+{
+	local name=$1 base=$2 how=${3#inode} line call error n runs=0
+
+	shift 3
+	for line in "${errors[@]}"; do
+		call=${line%% *}
+		for error in ${line#* }; do
+			for ((n = $(first "$call"); ; n += $(step "$call"))); do
+				once "$name" "$base" "$how" "$call" "$error" "$n" "$@" || break
+				runs=$((runs + 1))
+			done
+		done
+	done
+	remember_world
+	echo "$types: $name: $runs errors"
+	total=$((total + runs))
+}
+
+sweep_all()
+{
+	sweep "promote of a set" fresh_ledger inode promote --force --to "$FAST" "$SLOW/set"
+	sweep "promote --reclaim" fresh_ledger noinode promote --force --reclaim --to "$FAST" "$SLOW/a.bin"
+	sweep "rollback of a set" set_promoted inode rollback
+	sweep "rollback after reclaim" file_reclaimed noinode rollback
+	sweep "reclaim of a set" set_promoted noinode reclaim nr
+	sweep "recover of a half swap" set_half_swapped inode recover
+	sweep "recover of a half return" set_half_returned noinode recover
+}
+
+pairs=("ext4 xfs")
+[[ -z ${DBT_FULL-} ]] || pairs+=("xfs btrfs" "btrfs ext4")
+for types in "${pairs[@]}"; do
+	# shellcheck disable=SC2086
+	pair $types
+	make_world
+	sweep_all
+done
+echo "$total errors, $tolerated of them without consequence, 0 wrong"

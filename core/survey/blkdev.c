@@ -225,7 +225,7 @@ static int read_queue(const struct dbt_ctx *ctx, const char *dir, struct dbt_blk
 	return r;
 }
 
-/* A RAID member that holds no data the array reads. */
+/* A RAID member that holds no data the array reads (Documentation/admin-guide/md.rst). */
 static bool is_idle_member(const struct dbt_ctx *ctx, const char *dir, const char *name)
 {
 	char member[PATH_MAX];
@@ -234,7 +234,7 @@ static bool is_idle_member(const struct dbt_ctx *ctx, const char *dir, const cha
 	(void)snprintf(member, sizeof(member), "%.3800s/md/dev-%.255s", dir, name);
 	if (dbt_sysfs_text(ctx, member, "state", &state) < 0 || !state)
 		return false;
-	return strstr(state, "spare") || strstr(state, "faulty");
+	return strstr(state, "spare") || strstr(state, "faulty") || strstr(state, "journal");
 }
 
 static int read_slaves(const struct dbt_ctx *ctx, const char *dir, struct dbt_blkdev *dev)

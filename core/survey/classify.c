@@ -127,6 +127,14 @@ static enum dbt_tier judge_below(struct judge *j, size_t at)
 	return n == 0 ? DBT_TIER_UNKNOWN : tier;
 }
 
+static bool members_differ(const struct judge *j, const struct dbt_node *node)
+{
+	for (size_t i = 1; i < node->n_below; i++)
+		if (j->out->tiers[node->below[i]] != j->out->tiers[node->below[0]])
+			return true;
+	return false;
+}
+
 static enum dbt_tier judge_cache(struct judge *j, size_t at)
 {
 	const struct dbt_node *node = node_at(j, at);
@@ -166,6 +174,12 @@ static enum dbt_tier judge_device(struct judge *j, size_t at)
 	tier = judge_below(j, at);
 	if (node->trouble) {
 		note(j, "%s", node->trouble);
+		return DBT_TIER_UNKNOWN;
+	}
+	/* A target that nobody names may be a cache as well as a chain. */
+	if (node->blk.kind == DBT_BLK_DM && members_differ(j, node)) {
+		note(j, "how %s combines its members is not known: only a measurement can tell",
+		     member_name(node));
 		return DBT_TIER_UNKNOWN;
 	}
 	return node->cache ? judge_cache(j, at) : tier;

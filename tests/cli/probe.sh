@@ -50,7 +50,7 @@ written()
 	awk '{ print $7 }' "/sys/dev/block/$(cat "$TMP/$1.dev")/stat"
 }
 
-device fast ext4 256M || skip "cannot mount ext4"
+device fast ext4 512M || skip "cannot mount ext4"
 fill "$TMP/fast/db" 96
 sync
 
@@ -161,6 +161,16 @@ if mount -t overlay overlay -o "lowerdir=$TMP/fast/none,upperdir=$TMP/fast/upper
 	expect 0 dbtier probe --json --seconds 1 "$TMP/merged/db"
 	equal "True" "$(get 'all(x["proved"] or "not proved" in x["note"] for x in p.values())')" "a file on an overlay"
 fi
+
+# --- one device on another: what the layers between cost ---
+truncate -s 64M "$TMP/fast/inner.img"
+fill "$TMP/fast/inner.img" 64
+inner=$(losetup --find --show --direct-io=on "$TMP/fast/inner.img")
+outer=$(losetup --noheadings --output NAME --associated "$TMP/fast.img" | tr -d ' ')
+run dbtier probe --seconds 1 "$outer" "$inner"
+losetup -d "$inner"
+[[ $status -eq 0 ]] || fail "probing two devices ended with $status"
+out_has "$inner lies on $outer; what the layers between costs: random 4k reads: "
 
 # --- a directory, a block device, an interrupt ---
 expect 0 dbtier probe --json --seconds 1 "$TMP/fast"

@@ -15,7 +15,7 @@ device()
 	local loop mkfs=()
 
 	# Nothing is left for the kernel to write later.
-	[[ $2 != ext4 ]] || mkfs=(-E lazy_itable_init=0,lazy_journal_init=0)
+	[[ $2 != ext4 ]] || mkfs=(-E 'lazy_itable_init=0,lazy_journal_init=0')
 
 	need_command "mkfs.$2" "of mkfs.$2"
 	truncate -s "$3" "$TMP/$1.img"

@@ -117,10 +117,9 @@ static void the_line_rewrites_itself_and_can_be_taken_away(void **state)
 	progress_hide();
 	progress_clear(&p);
 	assert_int_equal(fclose(p.out), 0);
-	assert_string_equal(text,
-	                    "\rcopy   25%  1M of 4M  /db/a\\x0ab\033[K"
-	                    "\rcopy   75%  3M of 4M  2.0 MB/s  0 s left  /db/a\\x0ab\033[K"
-	                    "\r\033[K");
+	assert_string_equal(text, "\rcopy   25%  1M of 4M  /db/a\\x0ab\033[K"
+	                          "\rcopy   75%  3M of 4M  2.0 MB/s  0 s left  /db/a\\x0ab\033[K"
+	                          "\r\033[K");
 	free(text);
 }
 

@@ -10,8 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,8 +32,8 @@ static uint64_t free_memory(const struct dbt_ctx *ctx)
 
 	if (dbt_root_read(ctx->root, "proc/meminfo", 65536, &text) == 0) {
 		at = strstr(dbt_buf_str(&text), "MemAvailable:");
-		if (at && sscanf(at, "MemAvailable: %" SCNu64, &kib) != 1)
-			kib = 0;
+		if (at)
+			kib = strtoull(at + strlen("MemAvailable:"), NULL, 10);
 	}
 	dbt_buf_release(&text);
 	return kib * 1024;
@@ -56,9 +54,12 @@ static void drop_repeated(struct dbt_inventory *inventory)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < inventory->n_items; i++)
-		if (kept == 0 || by_path(&inventory->items[kept - 1], &inventory->items[i]) != 0)
+	for (size_t i = 0; i < inventory->n_items; i++) {
+		const struct dbt_inventory_item *last = kept ? &inventory->items[kept - 1] : NULL;
+
+		if (!last || by_path(last, &inventory->items[i]) != 0)
 			inventory->items[kept++] = inventory->items[i];
+	}
 	inventory->n_items = kept;
 }
 
@@ -76,8 +77,8 @@ static int list_items(struct dbt_inventory *inventory)
 			inventory->items[inventory->n_items++] = (struct dbt_inventory_item){
 				.db = &inventory->scans[i].databases[k], .cached = -1
 			};
-	if (n > 1)
-		qsort(inventory->items, n, sizeof(*inventory->items), by_path);
+	if (inventory->n_items > 1)
+		qsort(inventory->items, inventory->n_items, sizeof(*inventory->items), by_path);
 	drop_repeated(inventory);
 	return 0;
 }
@@ -146,8 +147,7 @@ static int measure_sources(struct work *work)
 
 		item->place = place;
 	}
-	for (size_t i = 0; i < work->places.known.n; i++) {
-		struct dbt_inventory_place *place = work->places.known.items[i];
+	for (struct dbt_inventory_place *place = work->places.known; place; place = place->next) {
 		size_t n;
 		const char **paths = files_on(work, place, &n);
 
@@ -219,18 +219,9 @@ static int judge(struct work *work)
 	return r;
 }
 
-static void take_places(struct work *work)
-{
-	work->inventory->places = work->places.known.items;
-	work->inventory->n_places = work->places.known.n;
-	work->places.known.items = NULL;
-	work->places.known.n = 0;
-}
-
 /* Names for later commands. A partial scan would make them forget what it did not reach. */
-static void remember(struct work *work, const char *const *paths)
+static void remember(struct work *work)
 {
-	(void)paths;
 	for (size_t i = 0; i < work->inventory->n_scans; i++) {
 		const struct dbt_scan_result *scan = &work->inventory->scans[i];
 		enum dbt_tier *tiers =
@@ -282,8 +273,8 @@ int dbt_inventory_make(const struct dbt_ctx *ctx, const char *const *paths, size
 	if (r == 0)
 		r = judge(&work);
 	if (r == 0)
-		remember(&work, paths);
-	take_places(&work);
+		remember(&work);
+	ret->places = work.places.known;
 	dbt_places_release(&work.places);
 	dbt_links_free(links);
 	if (r < 0) {
@@ -301,10 +292,10 @@ void dbt_inventory_release(struct dbt_inventory *inventory)
 	for (size_t i = 0; i < inventory->n_scans; i++)
 		dbt_scan_result_release(&inventory->scans[i]);
 	free(inventory->scans);
-	for (size_t i = 0; i < inventory->n_places; i++) {
-		dbt_place_release(&inventory->places[i]->place);
-		free(inventory->places[i]);
+	for (struct dbt_inventory_place *place = inventory->places, *next; place; place = next) {
+		next = place->next;
+		dbt_place_release(&place->place);
+		free(place);
 	}
-	free(inventory->places);
 	*inventory = (struct dbt_inventory){ 0 };
 }

@@ -24,6 +24,7 @@ struct dbt_inventory_place {
 	struct dbt_place place;
 	struct dbt_speeds speeds; /* zero where nothing was measured */
 	bool measured;            /* tried, with whatever result */
+	struct dbt_inventory_place *next;
 };
 
 struct dbt_inventory_item {
@@ -39,9 +40,8 @@ struct dbt_inventory {
 	size_t n_items;
 	struct dbt_scan_result *scans; /* one for each path */
 	size_t n_scans;
-	struct dbt_inventory_place **places;
-	size_t n_places;
-	bool partial; /* cancelled */
+	struct dbt_inventory_place *places; /* a list */
+	bool partial;                       /* cancelled */
 };
 
 /* Paths that cannot be opened are an error, after everything else was done: *ret is then filled all the

@@ -25,7 +25,6 @@ void dbt_places_release(struct dbt_places *places)
 {
 	dbt_mounts_free(places->mounts);
 	free(places->failed);
-	free(places->known.items);
 	*places = (struct dbt_places){ 0 };
 }
 
@@ -52,28 +51,25 @@ static void note_failed(struct dbt_places *places, uint64_t mnt_id, const struct
 /* The place of this mount, looked up once. NULL: it cannot be judged, or no memory. */
 static struct dbt_inventory_place *place_of_mount(struct dbt_places *places, uint64_t mnt_id)
 {
-	struct dbt_inventory_place *place, **slot;
+	struct dbt_inventory_place *place;
 	struct dbt_err err = { 0 };
 
-	for (size_t i = 0; i < places->known.n; i++)
-		if (places->known.items[i]->place.mnt_id == mnt_id)
-			return places->known.items[i];
+	for (place = places->known; place; place = place->next)
+		if (place->place.mnt_id == mnt_id)
+			return place;
 	if (has_failed(places, mnt_id))
 		return NULL;
 	place = calloc(1, sizeof(*place));
-	slot = place ? dbt_vec_push(&places->known) : NULL;
-	if (!slot) {
-		free(place);
+	if (!place)
 		return NULL;
-	}
 	if (dbt_place_of_mount(places->ctx, places->mounts, mnt_id, NULL, &place->place, &err) <
 	    0) {
-		places->known.n--;
 		free(place);
 		note_failed(places, mnt_id, &err);
 		return NULL;
 	}
-	*slot = place;
+	place->next = places->known;
+	places->known = place;
 	return place;
 }
 
@@ -229,9 +225,7 @@ struct dbt_inventory_place *dbt_places_better(struct dbt_places *places,
 	struct dbt_inventory_place *best = NULL;
 
 	know_all(places);
-	for (size_t i = 0; i < places->known.n; i++) {
-		struct dbt_inventory_place *place = places->known.items[i];
-
+	for (struct dbt_inventory_place *place = places->known; place; place = place->next) {
 		if (place == from || !could_hold(&place->place, hot_bytes) ||
 		    dbt_place_same_filesystem(&place->place, &from->place) ||
 		    !is_slower(from, place))

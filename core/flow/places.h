@@ -9,11 +9,8 @@ struct dbt_places {
 	const struct dbt_ctx *ctx;
 	const struct dbt_inventory_opts *opts;
 	struct dbt_mounts *mounts;
-	struct {
-		struct dbt_inventory_place **items;
-		size_t n, cap;
-	} known;
-	uint64_t *failed; /* mount ids that cannot be judged */
+	struct dbt_inventory_place *known; /* a list; the inventory takes it in the end */
+	uint64_t *failed;                  /* mount ids that cannot be judged */
 	size_t n_failed, cap_failed;
 };
 

@@ -285,9 +285,7 @@ static bool settled_by_facts(const struct dbt_database *db, const struct dbt_pla
 		(void)dbt_buf_addf(&v->text, "leave: its %s fit in free memory (%s)",
 		                   dbt_units_size(hot_bytes, size),
 		                   dbt_units_size(free_memory_bytes, memory));
-	} else if (!to) {
-		leave(v, "no faster place is known");
-	} else if (dbt_place_same_filesystem(from, to)) {
+	} else if (to && dbt_place_same_filesystem(from, to)) {
 		leave(v, "it is there already");
 	} else {
 		return false;
@@ -375,7 +373,11 @@ int dbt_advice_for(const struct dbt_database *db, const struct dbt_place *from,
 
 	for (size_t i = 0; i < n; i++)
 		bytes += shares[i].bytes;
-	if (!settled_by_facts(db, from, to, bytes, free_memory_bytes, &v))
+	if (settled_by_facts(db, from, to, bytes, free_memory_bytes, &v))
+		; /* no forecast changes that */
+	else if (!to)
+		leave(&v, "no faster place is known");
+	else
 		weigh(&v, &advice, shares, n, bytes, &sides, from, to, &gain);
 	advice.verdict = v.verdict;
 	advice.text = dbt_buf_take(&v.text);

@@ -2,7 +2,6 @@
 
 #include "base/cleanup.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,12 +86,12 @@ static uint64_t largest_end(const char *text, size_t len)
 
 	while (at < end) {
 		const char *line_end = memchr(at, '\n', (size_t)(end - at));
-		unsigned long long key, off, n;
+		uint64_t key, off, n;
 
 		if (!line_end)
 			break;
-		if (isdigit((unsigned char)*at) &&
-		    sscanf(at, "%llu\t%llu\t%llu", &key, &off, &n) == 3 && off + n > largest &&
+		if (dbt_read_number(&at, &key) && *at++ == '\t' && dbt_read_number(&at, &off) &&
+		    *at++ == '\t' && dbt_read_number(&at, &n) && off + n > largest &&
 		    off + n >= off)
 			largest = off + n;
 		at = line_end + 1;

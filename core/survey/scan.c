@@ -192,54 +192,70 @@ static int add_note(struct dbt_database *db, const char *text, const char *path)
 	return 0;
 }
 
-/* Drops databases that consist of hard links to the files of one before them. */
-static int drop_second_names(struct dbt_found_vec *found)
-{
-	struct {
-		struct inode_use *items;
-		size_t n, cap;
-	} uses = { 0 };
-	struct {
-		size_t shared, first;
-	} *seen = found->n ? calloc(found->n, sizeof(*seen)) : NULL;
-	int r = found->n && !seen ? -ENOMEM : 0;
+struct uses {
+	struct inode_use *items;
+	size_t n, cap;
+};
 
-	for (size_t i = 0; r == 0 && i < found->n; i++)
+/* Every member with more than one link, sorted by inode. */
+static int collect_uses(const struct dbt_found_vec *found, struct uses *uses)
+{
+	for (size_t i = 0; i < found->n; i++)
 		for (size_t m = 0; m < found->items[i].db.n_members; m++) {
 			const struct dbt_member *member = &found->items[i].db.members[m];
 			struct inode_use *use;
 
 			if (member->nlink < 2)
 				continue;
-			use = dbt_vec_push(&uses);
-			if (!use) {
-				r = -ENOMEM;
-				break;
-			}
+			use = dbt_vec_push(uses);
+			if (!use)
+				return -ENOMEM;
 			*use = (struct inode_use){ .dev = member->dev,
 				                   .ino = member->ino,
 				                   .db = i };
 		}
-	if (uses.n > 1)
-		qsort(uses.items, uses.n, sizeof(uses.items[0]), by_use);
-	for (size_t i = 1, first = 0; r == 0 && i < uses.n; i++) {
-		if (uses.items[i].dev != uses.items[first].dev ||
-		    uses.items[i].ino != uses.items[first].ino) {
+	if (uses->n > 1)
+		qsort(uses->items, uses->n, sizeof(uses->items[0]), by_use);
+	return 0;
+}
+
+/* How many members of a database are links to those of an earlier one, and of which. */
+struct shared {
+	size_t members, with;
+};
+
+static void count_shared(const struct uses *uses, struct shared *shared)
+{
+	for (size_t i = 1, first = 0; i < uses->n; i++) {
+		const struct inode_use *a = &uses->items[first], *b = &uses->items[i];
+
+		if (a->dev != b->dev || a->ino != b->ino) {
 			first = i;
-		} else if (uses.items[i].db != uses.items[first].db) {
-			seen[uses.items[i].db].shared++;
-			seen[uses.items[i].db].first = uses.items[first].db;
+		} else if (a->db != b->db) {
+			shared[b->db].members++;
+			shared[b->db].with = a->db;
 		}
 	}
+}
+
+/* Drops databases that consist of hard links to the files of one before them. */
+static int drop_second_names(struct dbt_found_vec *found)
+{
+	struct shared *shared = calloc(found->n ? found->n : 1, sizeof(*shared));
+	struct uses uses = { 0 };
+	int r = shared ? collect_uses(found, &uses) : -ENOMEM;
+
+	if (r == 0)
+		count_shared(&uses, shared);
 	for (size_t i = 0; r == 0 && i < found->n; i++) {
 		struct dbt_database *db = &found->items[i].db;
 
-		if (seen[i].shared == 0 || seen[i].shared < db->n_members)
+		if (shared[i].members == 0 || shared[i].members < db->n_members)
 			continue;
-		r = add_note(&found->items[seen[i].first].db, "hard-linked also as", db->path);
+		r = add_note(&found->items[shared[i].with].db, "hard-linked also as", db->path);
 		dbt_database_release(db);
 	}
-	free(seen);
+	free(shared);
 	free(uses.items);
 	return r;
 }

@@ -442,41 +442,47 @@ static bool is_excluded(const struct walker *w, const char *name)
 	return false;
 }
 
-/* Names that need a look at their inode; directories are noted at once. */
+/* Is a look at this name's inode needed? Directories are noted at once. 1, 0 or -ENOMEM. */
+static int sort_out_one(struct walker *w, struct level *level, const char *name,
+                        const struct name_at *at, unsigned *ret_hint)
+{
+	const unsigned char type = at->type;
+
+	if (type == DT_DIR) {
+		if (is_excluded(w, name))
+			return 0;
+		return names_add(&level->subdirs, name, at->ino, DT_DIR);
+	}
+	if ((type != DT_REG && type != DT_LNK && type != DT_UNKNOWN) || dbt_name_is_ours(name) ||
+	    is_excluded(w, name))
+		return 0;
+	if (type != DT_UNKNOWN)
+		w->walk->result->files_seen++;
+	*ret_hint = dbt_dbkind_hint(name);
+	return type != DT_REG || *ret_hint != DBT_HINT_EVERYDAY || w->walk->opts->unknown_bytes > 0;
+}
+
 static int sort_out(struct walker *w, struct level *level)
 {
 	const struct names *names = &w->portion;
 
 	w->stats.n = 0;
 	for (size_t i = 0; i < names->at.n; i++) {
-		const unsigned char type = names->at.items[i].type;
 		char *name = names->text.data + names->at.items[i].off;
 		struct dbt_stat *st;
-		unsigned hint;
+		unsigned hint = 0;
+		int r = sort_out_one(w, level, name, &names->at.items[i], &hint);
 
-		if (type == DT_DIR && is_excluded(w, name))
-			continue;
-		if (type == DT_DIR) {
-			int r = names_add(&level->subdirs, name, names->at.items[i].ino, DT_DIR);
-
-			if (r < 0)
-				return r;
-			continue;
-		}
-		if ((type != DT_REG && type != DT_LNK && type != DT_UNKNOWN) ||
-		    dbt_name_is_ours(name) || is_excluded(w, name))
-			continue;
-		w->walk->result->files_seen += type == DT_UNKNOWN ? 0 : 1;
-		hint = dbt_dbkind_hint(name);
-		if (type == DT_REG && hint == DBT_HINT_EVERYDAY &&
-		    w->walk->opts->unknown_bytes == 0)
+		if (r < 0)
+			return r;
+		if (r == 0)
 			continue;
 		st = dbt_vec_push(&w->stats);
 		if (!st)
 			return -ENOMEM;
 		st->name = name;
 		st->hint = hint;
-		st->type = type;
+		st->type = names->at.items[i].type;
 	}
 	return 0;
 }
@@ -642,7 +648,7 @@ static int enter(struct walker *w, int fd, bool promoted)
 		return 0;
 	}
 	/* A directory mounted below itself, or a link of ours that leads upwards. */
-	for (size_t i = 0; r == 0 && i < w->levels.n; i++)
+	for (size_t i = 0; r == 0 && top && i < w->levels.n; i++)
 		if (w->levels.items[i].dev == level.dev && w->levels.items[i].ino == level.ino)
 			r = -ELOOP;
 	if (r == 0) {

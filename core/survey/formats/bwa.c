@@ -17,9 +17,9 @@ static enum dbt_match test(const struct dbt_candidate *file, struct dbt_buf *why
 	if (file->head_len < COUNTS_BYTES)
 		return DBT_MATCH_NO;
 	for (unsigned i = 1; i <= 4; i++) {
-		if (dbt_le64(file->head + 8 * i) < before)
+		if (dbt_le64(file->head + (size_t)8 * i) < before)
 			return DBT_MATCH_NO;
-		before = dbt_le64(file->head + 8 * i);
+		before = dbt_le64(file->head + (size_t)8 * i);
 	}
 	n = before;
 	if (n == 0 || n > UINT64_MAX / 64 || dbt_le64(file->head) > n)

@@ -21,9 +21,10 @@ static enum dbt_match test(const struct dbt_candidate *file, struct dbt_buf *why
 	if (length < 2 || length > UINT64_MAX / 128)
 		return DBT_MATCH_NO;
 	for (unsigned i = 1; i <= 5; i++) {
-		if (dbt_le64(file->head + 8 * i) < before || dbt_le64(file->head + 8 * i) > length)
+		if (dbt_le64(file->head + (size_t)8 * i) < before ||
+		    dbt_le64(file->head + (size_t)8 * i) > length)
 			return DBT_MATCH_NO;
-		before = dbt_le64(file->head + 8 * i);
+		before = dbt_le64(file->head + (size_t)8 * i);
 	}
 	end = expected(length);
 	return end <= file->size_bytes ? DBT_MATCH_YES : dbt_match_cut(why, file->size_bytes, end);

@@ -144,6 +144,23 @@ static inline uint64_t dbt_le64(const unsigned char *p)
 	return (uint64_t)dbt_le32(p + 4) << 32 | dbt_le32(p);
 }
 
+/* Reads a decimal number at *at and steps over it. False: there is none, or it is too large. */
+static inline bool dbt_read_number(const char **at, uint64_t *ret)
+{
+	const char *p = *at;
+	uint64_t v = 0;
+
+	for (; *p >= '0' && *p <= '9'; p++)
+		if (__builtin_mul_overflow(v, 10U, &v) ||
+		    __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v))
+			return false;
+	if (p == *at)
+		return false;
+	*at = p;
+	*ret = v;
+	return true;
+}
+
 /* Does the file begin with these bytes? */
 static inline bool dbt_has_magic(const struct dbt_candidate *file, const void *magic, size_t len)
 {

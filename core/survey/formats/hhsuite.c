@@ -5,7 +5,6 @@
 #include "survey/group.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* The largest offset + length of the complete lines. */
@@ -16,9 +15,10 @@ static bool largest_end(const char *text, uint64_t *ret)
 
 	for (const char *at = text, *end; (end = strchr(at, '\n')) != NULL; at = end + 1) {
 		const char *tab = memchr(at, '\t', (size_t)(end - at));
-		unsigned long long off, len;
+		uint64_t off, len;
 
-		if (!tab || sscanf(tab, "\t%llu\t%llu", &off, &len) != 2 || off + len < off)
+		if (!tab++ || !dbt_read_number(&tab, &off) || *tab++ != '\t' ||
+		    !dbt_read_number(&tab, &len) || off + len < off)
 			return false;
 		largest = off + len > largest ? off + len : largest;
 		lines++;

@@ -16,9 +16,9 @@ static bool is_old(const struct dbt_candidate *file)
 	    (uint64_t)targets * 4 + 16 > file->size_bytes)
 		return false;
 	/* The first lengths are those of transcripts or genomes, never 0. */
-	for (uint32_t i = 0; i < targets && 20 + 4 * i <= file->head_len; i++)
-		if (dbt_le32(file->head + 16 + 4 * i) == 0 ||
-		    dbt_le32(file->head + 16 + 4 * i) > INT32_MAX)
+	for (uint32_t i = 0; i < targets && 20 + (size_t)4 * i <= file->head_len; i++)
+		if (dbt_le32(file->head + 16 + (size_t)4 * i) == 0 ||
+		    dbt_le32(file->head + 16 + (size_t)4 * i) > INT32_MAX)
 			return false;
 	return true;
 }

@@ -15,9 +15,9 @@ static enum dbt_match test(const struct dbt_candidate *file, struct dbt_buf *why
 	segments++;
 	table = ((uint64_t)segments + 2) / 2;
 	for (uint32_t i = 0; i < segments; i++) {
-		if (4 * i + 8 > file->head_len)
+		if ((size_t)4 * i + 8 > file->head_len)
 			return DBT_MATCH_NO;
-		words += dbt_le32(file->head + 4 + 4 * i);
+		words += dbt_le32(file->head + 4 + (size_t)4 * i);
 	}
 	end = 8 * (table + words);
 	if (words == 0 || end < file->size_bytes)

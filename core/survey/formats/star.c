@@ -3,9 +3,6 @@
 #include "survey/formats/format.h"
 #include "survey/group.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 static enum dbt_match test(const struct dbt_candidate *file, struct dbt_buf *why)
 {
 	(void)why;
@@ -27,8 +24,11 @@ static int check(struct dbt_group *group)
 		return 0;
 	text[got] = '\0';
 	at = strstr(text, "\ngenomeFileSizes");
-	if (!at || sscanf(at + 16, "%" SCNu64 " %" SCNu64, &genome, &sa) != 2)
+	if (!at)
 		return 0; /* older versions do not tell */
+	at += strlen("\ngenomeFileSizes\t");
+	if (!dbt_read_number(&at, &genome) || *at++ != ' ' || !dbt_read_number(&at, &sa))
+		return 0;
 	r = dbt_group_expect(group, dbt_group_find(group, "Genome"), genome);
 	return r < 0 ? r : dbt_group_expect(group, dbt_group_find(group, "SA"), sa);
 }

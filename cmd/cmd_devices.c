@@ -234,13 +234,7 @@ static const struct table_spec table = { .key = "devices", .columns = columns };
 
 static int print_table(const struct app *app, const struct devices *list, struct dbt_err *err)
 {
-	dbt_autofree const void **rows = calloc(list->n + 1, sizeof(*rows));
-
-	if (!rows)
-		return dbt_err_sys(err, -ENOMEM, "cannot print the devices");
-	for (size_t i = 0; i < list->n; i++)
-		rows[i] = &list->items[i];
-	return table_print(&table, &app->args, rows, list->n, stdout, err);
+	return table_print(&table, &app->args, TABLE_ROWS(list->items, list->n), stdout, err);
 }
 
 /* --- gathering --- */

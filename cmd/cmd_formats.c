@@ -98,14 +98,13 @@ static const struct table_spec table = { .key = "formats", .columns = columns };
 
 static int by_id(const void *a, const void *b)
 {
-	return strcmp((*(const struct dbt_format *const *)a)->id,
-	              (*(const struct dbt_format *const *)b)->id);
+	return strcmp(((const struct dbt_format *)a)->id, ((const struct dbt_format *)b)->id);
 }
 
 static int run(struct app *app, void *args, char **operands, size_t n_operands)
 {
 	struct dbt_err err = { 0 };
-	const void **rows;
+	struct dbt_format *rows;
 	size_t n = 0;
 	int r;
 
@@ -120,9 +119,9 @@ static int run(struct app *app, void *args, char **operands, size_t n_operands)
 		return msg_fail(&err);
 	}
 	for (size_t i = 0; i < n; i++)
-		rows[i] = dbt_formats[i];
+		rows[i] = *dbt_formats[i];
 	qsort(rows, n, sizeof(*rows), by_id);
-	r = table_print(&table, &app->args, rows, n, stdout, &err);
+	r = table_print(&table, &app->args, TABLE_ROWS(rows, n), stdout, &err);
 	free(rows);
 	return r < 0 ? msg_fail(&err) : EXIT_DONE;
 }

@@ -251,19 +251,16 @@ static int print_table(const struct app *app, const struct subject *subjects, si
                        struct dbt_err *err)
 {
 	dbt_autofree struct row *rows = calloc(n * N_PATTERNS, sizeof(*rows));
-	dbt_autofree const void **list = calloc(n * N_PATTERNS, sizeof(*list));
 	size_t used = 0;
 
-	if (!rows || !list)
+	if (!rows)
 		return dbt_err_sys(err, -ENOMEM, "cannot print the probes");
 	for (size_t i = 0; i < n * N_PATTERNS; i++) {
 		if (!subjects[i / N_PATTERNS].tried[i % N_PATTERNS])
 			continue;
-		rows[used] = (struct row){ &subjects[i / N_PATTERNS], i % N_PATTERNS };
-		list[used] = &rows[used];
-		used++;
+		rows[used++] = (struct row){ &subjects[i / N_PATTERNS], i % N_PATTERNS };
 	}
-	return table_print(&table, &app->args, list, used, stdout, err);
+	return table_print(&table, &app->args, TABLE_ROWS(rows, used), stdout, err);
 }
 
 /* --- what lies behind a path --- */

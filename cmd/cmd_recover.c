@@ -50,21 +50,15 @@ static const struct table_spec recover_table = { .key = "recovered", .columns = 
 
 static int print(struct app *app, const struct dbt_recovery_report *report)
 {
-	dbt_autofree const void **list = calloc(report->n ? report->n : 1, sizeof(*list));
 	struct dbt_err err = { 0 };
 
 	progress_clear(&app->progress);
-	if (!list) {
-		(void)dbt_err_sys(&err, -ENOMEM, "cannot print");
-		return msg_fail(&err);
-	}
-	for (size_t i = 0; i < report->n; i++)
-		list[i] = &report->items[i];
 	if (report->n == 0 && !app->args.json) {
 		msg_note(app, "nothing to recover");
 		return EXIT_DONE;
 	}
-	if (table_print(&recover_table, &app->args, list, report->n, stdout, &err) < 0)
+	if (table_print(&recover_table, &app->args, TABLE_ROWS(report->items, report->n), stdout,
+	                &err) < 0)
 		return msg_fail(&err);
 	return report->n_failed > 0 ? EXIT_UNHEALTHY : EXIT_DONE;
 }

@@ -205,19 +205,9 @@ static const struct table_spec member_table = { .key = "children", .columns = me
 static json_t *get_children(const void *row)
 {
 	const struct dbt_database *db = db_of(row);
-	const void **rows;
-	json_t *list;
+	size_t n = db->n_members > 1 ? db->n_members : 0;
 
-	if (db->n_members < 2)
-		return json_array();
-	rows = calloc(db->n_members, sizeof(*rows));
-	if (!rows)
-		return NULL;
-	for (size_t i = 0; i < db->n_members; i++)
-		rows[i] = &db->members[i];
-	list = table_json_rows(&member_table, rows, db->n_members);
-	free(rows);
-	return list;
+	return table_json_rows(&member_table, TABLE_ROWS(db->members, n));
 }
 
 static const struct column columns[] = {
@@ -311,21 +301,12 @@ static void tell_troubles(const struct app *app, const struct dbt_inventory *inv
 
 static int print(const struct app *app, const struct dbt_inventory *inventory, struct dbt_err *err)
 {
-	const void **rows = calloc(inventory->n_items ? inventory->n_items : 1, sizeof(*rows));
-	int r;
-
-	if (!rows)
-		return dbt_err_sys(err, -ENOMEM, "cannot print the answer");
-	for (size_t i = 0; i < inventory->n_items; i++)
-		rows[i] = &inventory->items[i];
 	if (inventory->n_items == 0 && !app->args.json) {
 		msg_note(app, "no database found");
-		r = 0;
-	} else {
-		r = table_print(&table, &app->args, rows, inventory->n_items, stdout, err);
+		return 0;
 	}
-	free(rows);
-	return r;
+	return table_print(&table, &app->args, TABLE_ROWS(inventory->items, inventory->n_items),
+	                   stdout, err);
 }
 
 static int run(struct app *app, void *data, char **operands, size_t n_operands)

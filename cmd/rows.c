@@ -32,17 +32,10 @@ void rows_release(struct promotion_rows *rows)
 int rows_print(struct app *app, const struct table_spec *spec, const struct promotion_rows *rows,
                int done)
 {
-	dbt_autofree const void **list = calloc(rows->n ? rows->n : 1, sizeof(*list));
 	struct dbt_err err = { 0 };
 
 	progress_clear(&app->progress);
-	if (!list) {
-		(void)dbt_err_sys(&err, -ENOMEM, "cannot print");
-		return msg_fail(&err);
-	}
-	for (size_t i = 0; i < rows->n; i++)
-		list[i] = &rows->items[i];
-	if (table_print(spec, &app->args, list, rows->n, stdout, &err) < 0)
+	if (table_print(spec, &app->args, TABLE_ROWS(rows->items, rows->n), stdout, &err) < 0)
 		return msg_fail(&err);
 	return done;
 }
@@ -196,13 +189,8 @@ static json_t *get_detail(const void *row)
 static json_t *get_members(const void *row)
 {
 	const struct dbt_promotion *p = promotion(row);
-	dbt_autofree const void **list = calloc(p->n_members ? p->n_members : 1, sizeof(*list));
 
-	if (!list)
-		return NULL;
-	for (size_t i = 0; i < p->n_members; i++)
-		list[i] = &p->members[i];
-	return table_json_rows(&member_table, list, p->is_set ? p->n_members : 0);
+	return table_json_rows(&member_table, TABLE_ROWS(p->members, p->is_set ? p->n_members : 0));
 }
 
 #define ID                                                                                         \

@@ -168,6 +168,11 @@ static int set_name(json_t *object, const char *key, const json_t *cell)
 	return r;
 }
 
+static const void *row_at(struct table_rows rows, size_t i)
+{
+	return (const char *)rows.items + i * rows.item_bytes;
+}
+
 /* One row as an object; NULL when out of memory. */
 static json_t *row_object(const struct selection *sel, const void *row)
 {
@@ -194,30 +199,30 @@ static json_t *row_object(const struct selection *sel, const void *row)
 	return object;
 }
 
-static json_t *rows_array(const struct selection *sel, const void *const *rows, size_t n_rows)
+static json_t *rows_array(const struct selection *sel, struct table_rows rows)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; list && i < n_rows; i++)
-		if (json_array_append_new(list, row_object(sel, rows[i])) < 0) {
+	for (size_t i = 0; list && i < rows.n; i++)
+		if (json_array_append_new(list, row_object(sel, row_at(rows, i))) < 0) {
 			json_decref(list);
 			return NULL;
 		}
 	return list;
 }
 
-json_t *table_json_rows(const struct table_spec *spec, const void *const *rows, size_t n_rows)
+json_t *table_json_rows(const struct table_spec *spec, struct table_rows rows)
 {
 	struct selection sel;
 
 	select_default(spec, true, &sel);
-	return rows_array(&sel, rows, n_rows);
+	return rows_array(&sel, rows);
 }
 
 static int print_json(const struct table_spec *spec, const struct selection *sel,
-                      const void *const *rows, size_t n_rows, FILE *out, struct dbt_err *err)
+                      struct table_rows rows, FILE *out, struct dbt_err *err)
 {
-	json_t *list = rows_array(sel, rows, n_rows);
+	json_t *list = rows_array(sel, rows);
 	json_t *top = list ? json_pack("{s:o}", spec->key, list) : NULL;
 	char *text = NULL;
 
@@ -383,7 +388,7 @@ static bool wants_color(const struct global_args *args, FILE *out)
 }
 
 static int print_text(const struct selection *sel, const struct global_args *args,
-                      const void *const *rows, size_t n_rows, FILE *out, struct dbt_err *err)
+                      struct table_rows rows, FILE *out, struct dbt_err *err)
 {
 	struct libscols_table *table = scols_new_table();
 	int r = table ? 0 : -ENOMEM;
@@ -395,8 +400,8 @@ static int print_text(const struct selection *sel, const struct global_args *arg
 		(void)scols_table_enable_colors(table, wants_color(args, out));
 		r = add_columns(table, sel);
 	}
-	for (size_t i = 0; i < n_rows && r == 0; i++)
-		r = add_line(table, sel, args->bytes, rows[i]);
+	for (size_t i = 0; i < rows.n && r == 0; i++)
+		r = add_line(table, sel, args->bytes, row_at(rows, i));
 	if (r == 0)
 		r = scols_print_table(table);
 	scols_unref_table(table);
@@ -404,7 +409,7 @@ static int print_text(const struct selection *sel, const struct global_args *arg
 }
 
 int table_print(const struct table_spec *spec, const struct global_args *args,
-                const void *const *rows, size_t n_rows, FILE *out, struct dbt_err *err)
+                struct table_rows rows, FILE *out, struct dbt_err *err)
 {
 	struct selection sel;
 	int r = select_columns(spec, args, &sel, err);
@@ -413,6 +418,6 @@ int table_print(const struct table_spec *spec, const struct global_args *args,
 		return r;
 	progress_hide();
 	if (args->json)
-		return print_json(spec, &sel, rows, n_rows, out, err);
-	return print_text(&sel, args, rows, n_rows, out, err);
+		return print_json(spec, &sel, rows, out, err);
+	return print_text(&sel, args, rows, out, err);
 }

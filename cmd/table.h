@@ -50,10 +50,21 @@ struct table_spec {
 
 struct global_args;
 
-/* Prints rows in the way the global options ask for. rows[i] is handed to the columns' get.
+/* The rows of a table: an array of n structs, each of which is handed to the columns' get. */
+struct table_rows {
+	const void *items; /* borrowed; may be NULL when n is 0 */
+	size_t n;
+	size_t item_bytes;
+};
+
+/* From an array and its length. */
+#define TABLE_ROWS(array, length)                                                                  \
+	((struct table_rows){ .items = (array), .n = (length), .item_bytes = sizeof(*(array)) })
+
+/* Prints rows in the way the global options ask for.
  * Write errors of out stay in its error flag: the end of the program looks. */
 int table_print(const struct table_spec *spec, const struct global_args *args,
-                const void *const *rows, size_t n_rows, FILE *out, struct dbt_err *err);
+                struct table_rows rows, FILE *out, struct dbt_err *err);
 
 /* Does --output name only columns that exist? Called before a command runs. */
 int table_check_output(const struct table_spec *spec, const struct global_args *args,
@@ -61,7 +72,7 @@ int table_check_output(const struct table_spec *spec, const struct global_args *
 
 /* An array of objects with every column, for a nested array such as "children": the get of a
  * json_only column returns it. NULL: out of memory. */
-json_t *table_json_rows(const struct table_spec *spec, const void *const *rows, size_t n_rows);
+json_t *table_json_rows(const struct table_spec *spec, struct table_rows rows);
 
 /* For get functions. Each gives a new reference, NULL when out of memory. */
 json_t *

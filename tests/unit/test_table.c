@@ -62,9 +62,9 @@ static const struct table_spec child_table = { .key = "children", .columns = chi
 
 static json_t *get_children(const void *row)
 {
-	const void *rows[] = { row };
+	const struct row *r = row;
 
-	return table_json_rows(&child_table, rows, ((const struct row *)row)->hot);
+	return table_json_rows(&child_table, TABLE_ROWS(r, r->hot));
 }
 
 static json_t *get_seconds(const void *row)
@@ -109,19 +109,16 @@ static const struct row plain = { "/db/psc.dmnd", 46053457920, true, 207.34, NUL
 static const struct row odd = { "/db/a\n\xff b", 0, false, NAN, "two\twords" };
 
 /* The printed table; free() it. NULL with err filled. */
-static char *print(const struct global_args *args, const struct row *const *rows, size_t n,
+static char *print(const struct global_args *args, const struct row *rows, size_t n,
                    struct dbt_err *err)
 {
-	const void *list[4];
 	char *text = NULL;
 	size_t len = 0;
 	FILE *out = open_memstream(&text, &len);
 	int r;
 
 	assert_non_null(out);
-	for (size_t i = 0; i < n; i++)
-		list[i] = rows[i];
-	r = table_print(&table, args, list, n, out, err);
+	r = table_print(&table, args, TABLE_ROWS(rows, n), out, err);
 	assert_int_equal(fclose(out), 0);
 	if (r == 0)
 		return text;
@@ -131,7 +128,7 @@ static char *print(const struct global_args *args, const struct row *const *rows
 
 static void check_text(const struct global_args *args, const char *wanted)
 {
-	const struct row *rows[] = { &plain, &odd };
+	const struct row rows[] = { plain, odd };
 	struct dbt_err err;
 	char *text = print(args, rows, 2, &err);
 
@@ -198,7 +195,7 @@ static void bad_columns_are_explained(void **state)
 
 static void json_has_every_column_and_real_types(void **state)
 {
-	const struct row *rows[] = { &plain, &odd };
+	const struct row rows[] = { plain, odd };
 	const struct global_args args = { .json = true };
 	struct dbt_err err;
 	char *text = print(&args, rows, 2, &err);
@@ -248,7 +245,7 @@ static void json_without_rows_is_an_empty_list(void **state)
 
 static void json_shows_the_chosen_columns(void **state)
 {
-	const struct row *rows[] = { &plain };
+	const struct row rows[] = { plain };
 	const struct global_args args = { .json = true, .output = "hot,path" };
 	struct dbt_err err;
 	char *text = print(&args, rows, 1, &err);
@@ -283,13 +280,12 @@ static void a_cell_without_memory_is_an_error(void **state)
 	};
 	static const struct table_spec spec = { .key = "x", .columns = failing };
 	const struct global_args json = { .json = true }, text = { 0 };
-	const void *rows[] = { &plain };
 	struct dbt_err err;
 
 	(void)state;
-	assert_int_equal(table_print(&spec, &json, rows, 1, stdout, &err), -12);
-	assert_int_equal(table_print(&spec, &text, rows, 1, stdout, &err), -12);
-	assert_null(table_json_rows(&spec, rows, 1));
+	assert_int_equal(table_print(&spec, &json, TABLE_ROWS(&plain, 1), stdout, &err), -12);
+	assert_int_equal(table_print(&spec, &text, TABLE_ROWS(&plain, 1), stdout, &err), -12);
+	assert_null(table_json_rows(&spec, TABLE_ROWS(&plain, 1)));
 }
 
 /* Keys are stable for ever, lower case, and never twice; every column explains itself. */

@@ -91,6 +91,10 @@ static void percentiles_are_nearest_ranks(void **state)
 	assert_int_equal(s.p50_ns, 50);
 	assert_int_equal(s.p95_ns, 95);
 	assert_int_equal(s.p99_ns, 99);
+	assert_int_equal(dbt_probestat(samples, 51, &(struct dbt_ramp){ .reads = 1 }, &s), 0);
+	assert_int_equal(s.n, 50);
+	assert_int_equal(s.p95_ns, 48);
+	assert_int_equal(s.p99_ns, 50);
 }
 
 static void a_slow_start_ends_the_ramp_by_time(void **state)

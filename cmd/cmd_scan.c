@@ -30,6 +30,7 @@ static const struct opt_spec opts[] = {
 	{ .name = "format",
 	  .kind = OPT_STRINGS,
 	  .metavar = "ID",
+	  .complete = COMPLETE_FORMATS,
 	  .at = AT(formats),
 	  .help = "list only databases of this format; may be repeated" },
 	{ .name = "all",

@@ -76,6 +76,9 @@ static void value_word(const struct opt_spec *opt, FILE *out)
 	case COMPLETE_COLUMNS:
 		(void)fputs("columns", out);
 		break;
+	case COMPLETE_FORMATS:
+		(void)fputs("formats", out);
+		break;
 	case COMPLETE_CHOICES:
 		(void)fputs("words", out);
 		for (size_t i = 0; opt->choices[i]; i++)

@@ -26,7 +26,8 @@ enum opt_complete {
 	COMPLETE_DIR,
 	COMPLETE_FILE,
 	COMPLETE_COLUMNS,
-	COMPLETE_CHOICES
+	COMPLETE_CHOICES,
+	COMPLETE_FORMATS,
 };
 
 struct opt_strings {

@@ -73,7 +73,7 @@ _dbtier_value()
 	*' --progress') value='words json none' ;;
 	*' --state-dir') value='dir' ;;
 	scan' --min-size') value='none' ;;
-	scan' --format') value='none' ;;
+	scan' --format') value='formats' ;;
 	scan' --exclude') value='none' ;;
 	devices' --sysroot') value='dir' ;;
 	devices' --capture') value='file' ;;
@@ -200,6 +200,7 @@ _dbtier()
 		dir) compopt -o dirnames ;;
 		file) compopt -o default ;;
 		columns) _dbtier_columns ;;
+		formats) _dbtier_names formats ;;
 		words*) mapfile -t COMPREPLY < <(compgen -W "${value#words}" -- "$cur") ;;
 		esac
 	elif [[ -z $options_end && $cur == -* ]]; then

@@ -61,6 +61,7 @@ press 'prom\t--dry\tmy\t' '<promote><--dry-run><my data>'
 press 'scan -o na\t' '<scan><-o><name>'
 press 'scan -o name,ti\t' '<scan><-o><name,tier>'
 press 'scan -o +gai\t' '<scan><-o><+gain>'
+press 'scan --format my\t' '<scan><--format><my data>'
 press 'scan a\t' '<scan><a dir/>'
 press '--state-dir /x verify my\t' '<--state-dir></x><verify><my data>'
 
@@ -82,9 +83,10 @@ diff -a wanted words || { cat -A screen >&2; fail "completion inserted something
 [[ ! -e hacked ]] || fail "a name was evaluated"
 
 # Which lists were asked for, and in which state directory.
-grep -qx '__complete plain' log || fail "promote did not ask for plain databases"
-grep -qx '__complete active' log || fail "rollback did not ask for active promotions"
-grep -qx -- '--state-dir /x __complete active' log || fail "--state-dir was not handed on"
+grep -qx '__complete plain -- my' log || fail "promote did not ask for plain databases"
+grep -qx '__complete formats -- my' log || fail "scan did not ask for formats"
+grep -qx '__complete active -- my' log || fail "rollback did not ask for active promotions"
+grep -qx -- '--state-dir /x __complete active -- my' log || fail "--state-dir was not handed on"
 
 # The real names, from a real ledger, without touching the databases' disk.
 mkdir db
@@ -93,8 +95,12 @@ expect 0 dbtier scan --no-probe db
 rm -r db
 dbtier __complete plain | tr '\0' '\n' >names
 grep -qx 'real one.dmnd' names || fail "the name of the file is not offered"
+equal 'real one.dmnd' "$(dbtier __complete plain 'real one.' | tr '\0' '\n')" "names that begin so"
 expect 0 dbtier __complete active
 out_is_empty
+dbtier __complete formats | tr '\0' '\n' >names
+grep -qx diamond names || fail "the format is not offered"
+expect 2 dbtier __complete everything
 expect 0 "$DBTIER" --state-dir "$TMP/none" __complete plain
 out_is_empty
 [[ ! -e $TMP/none ]] || fail "completion made a state directory"

@@ -55,7 +55,8 @@ static void print_names(const struct app *app, const char *state_dir, print_fn p
 
 static int run(struct app *app, void *args, char **operands, size_t n_operands)
 {
-	void (*print)(struct dbt_ledger * ledger) = NULL;
+	const char *beginning = n_operands > 1 ? operands[1] : "";
+	print_fn print = NULL;
 
 	(void)args;
 	if (strcmp(operands[0], "plain") == 0)

@@ -153,7 +153,7 @@ _dbtier_names()
 	[[ $state_dir ]] && ask+=(--state-dir "$state_dir")
 	while IFS= read -r -d '' name; do
 		[[ $name == "$typed"* ]] && _dbtier_quote "$name" && COMPREPLY+=("$quoted")
-	done < <("${ask[@]}" __complete "$1" 2>/dev/null)
+	done < <("${ask[@]}" __complete "$1" -- "$typed" 2>/dev/null)
 }
 
 # The last of several columns in "name,size,fo".

@@ -1,8 +1,8 @@
 /* probe: what the device below each path really does, measured on the bytes that are there. */
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "cmd/app.h"
+#include "cmd/probe_verdict.h"
 #include "cmd/table.h"
 #include "flow/remember.h"
 #include "survey/mounts.h"
@@ -12,20 +12,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum { N_PATTERNS = 4, MAX_FILES = 256 };
+enum { MAX_FILES = 256 };
 
-static const struct {
-	enum dbt_pattern pattern;
-	unsigned jobs;
-	const char *words;
-} patterns[N_PATTERNS] = {
+const struct probe_pattern probe_patterns[N_PATTERNS] = {
 	{ DBT_PATTERN_RANDOM, 1, "random 4k reads" },
 	{ DBT_PATTERN_RANDOM, 4, "four jobs of them" },
 	{ DBT_PATTERN_STREAM, 1, "one stream" },
@@ -36,22 +31,7 @@ struct probe_args {
 	uint64_t seconds;
 };
 
-/* The files behind one path of the command line, and what came out. */
-struct subject {
-	const char *path;
-	struct {
-		char **items;
-		size_t n, cap;
-	} files;
-	struct dbt_place place;
-	bool has_place;
-	struct dbt_speeds speeds;
-	struct dbt_probe_result results[N_PATTERNS];
-	char *failures[N_PATTERNS]; /* why there is no result; NULL where there is one */
-	bool tried[N_PATTERNS];
-};
-
-static void subject_release(struct subject *s)
+static void subject_release(struct probe_subject *s)
 {
 	for (size_t i = 0; i < s->files.n; i++)
 		free(s->files.items[i]);
@@ -66,7 +46,7 @@ static void subject_release(struct subject *s)
 /* --- the table --- */
 
 struct row {
-	const struct subject *subject;
+	const struct probe_subject *subject;
 	size_t pattern;
 };
 
@@ -101,14 +81,15 @@ static json_t *get_tier(const void *row)
 
 static json_t *get_pattern(const void *row)
 {
-	bool random = patterns[((const struct row *)row)->pattern].pattern == DBT_PATTERN_RANDOM;
+	bool random =
+		probe_patterns[((const struct row *)row)->pattern].pattern == DBT_PATTERN_RANDOM;
 
 	return table_json_text(random ? "random" : "stream");
 }
 
 static json_t *get_jobs(const void *row)
 {
-	return table_json_size(patterns[((const struct row *)row)->pattern].jobs);
+	return table_json_size(probe_patterns[((const struct row *)row)->pattern].jobs);
 }
 
 static json_t *get_block(const void *row)
@@ -247,7 +228,7 @@ static const struct column columns[] = {
 
 static const struct table_spec table = { .key = "probes", .columns = columns };
 
-static int print_table(const struct app *app, const struct subject *subjects, size_t n,
+static int print_table(const struct app *app, const struct probe_subject *subjects, size_t n,
                        struct dbt_err *err)
 {
 	dbt_autofree struct row *rows = calloc(n * N_PATTERNS, sizeof(*rows));
@@ -265,7 +246,7 @@ static int print_table(const struct app *app, const struct subject *subjects, si
 
 /* --- what lies behind a path --- */
 
-static int push_file(struct subject *s, const char *path)
+static int push_file(struct probe_subject *s, const char *path)
 {
 	char **slot = dbt_vec_push(&s->files);
 
@@ -284,7 +265,7 @@ static int larger_first(const FTSENT **a, const FTSENT **b)
 }
 
 /* The files of a directory tree on one filesystem, the larger ones of each directory first. */
-static int push_tree(struct subject *s, struct dbt_err *err)
+static int push_tree(struct probe_subject *s, struct dbt_err *err)
 {
 	dbt_autofree char *copied = strdup(s->path);
 	char *roots[] = { copied, NULL };
@@ -306,7 +287,7 @@ static int push_tree(struct subject *s, struct dbt_err *err)
 	return r < 0 ? dbt_err_sys(err, r, "cannot list '%s'", s->path) : 0;
 }
 
-static int find_files(struct subject *s, struct dbt_err *err)
+static int find_files(struct probe_subject *s, struct dbt_err *err)
 {
 	struct stat st;
 	int r;
@@ -324,7 +305,7 @@ static int find_files(struct subject *s, struct dbt_err *err)
 	return r < 0 ? dbt_err_sys(err, r, "cannot probe '%s'", s->path) : 0;
 }
 
-static int place_of(const struct app *app, const struct dbt_mounts *mounts, struct subject *s,
+static int place_of(const struct app *app, const struct dbt_mounts *mounts, struct probe_subject *s,
                     const struct dbt_speeds *speeds, struct dbt_err *err)
 {
 	dbt_autoclose int fd = open(s->files.items[0], O_PATH | O_CLOEXEC);
@@ -338,14 +319,13 @@ static int place_of(const struct app *app, const struct dbt_mounts *mounts, stru
 		return r;
 	dbt_place_release(&s->place);
 	s->place = place;
-	s->has_place = true;
 	return 0;
 }
 
 /* --- measuring --- */
 
-static int measure_one(const struct app *app, const struct probe_args *args, struct subject *s,
-                       size_t i, struct dbt_err *err)
+static int measure_one(const struct app *app, const struct probe_args *args,
+                       struct probe_subject *s, size_t i, struct dbt_err *err)
 {
 	struct dbt_probe_target target = { .paths = (const char *const *)s->files.items,
 		                           .n_paths = s->files.n,
@@ -356,8 +336,8 @@ static int measure_one(const struct app *app, const struct probe_args *args, str
 
 	if (app->ctx.progress)
 		app->ctx.progress(app->ctx.progress_data, &progress);
-	r = dbt_probe_run(&app->ctx, &target, patterns[i].pattern, patterns[i].jobs, &opts,
-	                  &s->results[i], err);
+	r = dbt_probe_run(&app->ctx, &target, probe_patterns[i].pattern, probe_patterns[i].jobs,
+	                  &opts, &s->results[i], err);
 	if (r == -ECANCELED)
 		return r;
 	s->tried[i] = true;
@@ -371,7 +351,7 @@ static int measure_one(const struct app *app, const struct probe_args *args, str
 
 /* Returns the number of patterns that gave a figure, or an error that ends everything. The reason
  * of a failure is told once, however many patterns it stops. */
-static int measure(const struct app *app, const struct probe_args *args, struct subject *s,
+static int measure(const struct app *app, const struct probe_args *args, struct probe_subject *s,
                    struct dbt_err *err)
 {
 	char told[DBT_ERR_TEXT_BYTES] = "";
@@ -393,7 +373,7 @@ static int measure(const struct app *app, const struct probe_args *args, struct 
 	return done;
 }
 
-static void remember(const struct app *app, struct subject *s)
+static void remember(const struct app *app, struct probe_subject *s)
 {
 	struct dbt_err err;
 
@@ -405,103 +385,10 @@ static void remember(const struct app *app, struct subject *s)
 		            err.text);
 }
 
-/* --- verdicts: for people, below the table --- */
-
-static bool both_have(const struct subject *a, const struct subject *b, size_t i)
-{
-	return a->tried[i] && b->tried[i] && !a->failures[i] && !b->failures[i];
-}
-
-static double figure(const struct subject *s, size_t i)
-{
-	return patterns[i].pattern == DBT_PATTERN_RANDOM ? s->results[i].iops
-	                                                 : (double)s->results[i].rate_bytes_s;
-}
-
-static bool lies_on(const struct dbt_place *upper, const struct dbt_place *lower)
-{
-	if (lower->n_layers == 0 || upper->n_layers < 2)
-		return false;
-	for (size_t i = 1; i < upper->n_layers; i++)
-		if (upper->layers[i] == lower->layers[0])
-			return true;
-	return false;
-}
-
-static int add_ratio(struct dbt_buf *line, double ratio, const char *words)
-{
-	int digits = ratio >= 100 ? 0 : ratio >= 0.995 ? 1 : 2;
-
-	return dbt_buf_addf(line, "%s%.*fx for %s", line->len ? ", " : "", digits, ratio, words);
-}
-
-static int print_ratio(const struct subject *base, const struct subject *s)
-{
-	struct dbt_buf line = { 0 };
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < N_PATTERNS; i++)
-		if (both_have(base, s, i) && figure(base, i) > 0)
-			r = add_ratio(&line, figure(s, i) / figure(base, i), patterns[i].words);
-	if (r == 0 && line.len > 0)
-		(void)printf("%s against %s: %s\n", s->path, base->path, dbt_buf_str(&line));
-	dbt_buf_release(&line);
-	return r;
-}
-
-/* What the layers between cost, pattern by pattern. Less than the measurement's own uncertainty (at
- * least 5 %) is no cost that could be seen. */
-static int add_cost(struct dbt_buf *line, const struct subject *upper, const struct subject *lower,
-                    size_t i)
-{
-	double cost = 1 - figure(upper, i) / figure(lower, i),
-	       noise = fmax(0.05, fmax(upper->results[i].interval, lower->results[i].interval));
-	const char *sep = line->len ? "; " : "";
-
-	if (cost <= noise)
-		return dbt_buf_addf(line, "%s%s: nothing measurable (within %.0f %%)", sep,
-		                    patterns[i].words, 100 * noise);
-	return dbt_buf_addf(line, "%s%s: %.0f %%", sep, patterns[i].words, 100 * cost);
-}
-
-static int print_cost(const struct subject *upper, const struct subject *lower)
-{
-	bool crypt = strncmp(upper->place.stack, "crypt ", 6) == 0;
-	struct dbt_buf line = { 0 };
-	bool proved = true;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < N_PATTERNS; i++) {
-		if (!both_have(upper, lower, i) || figure(lower, i) <= 0)
-			continue;
-		proved = proved && upper->results[i].proved && lower->results[i].proved;
-		r = add_cost(&line, upper, lower, i);
-	}
-	if (r == 0 && line.len > 0)
-		(void)printf("%s lies on %s; what %s costs: %s%s\n", upper->path, lower->path,
-		             crypt ? "encryption" : "the layers between", dbt_buf_str(&line),
-		             proved ? "" : " (not proved)");
-	dbt_buf_release(&line);
-	return r;
-}
-
-static void print_verdicts(const struct app *app, const struct subject *subjects, size_t n)
-{
-	if (app->args.json || app->args.raw)
-		return;
-	for (size_t i = 1; i < n; i++)
-		if (print_ratio(&subjects[0], &subjects[i]) < 0)
-			return;
-	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < n; k++)
-			if (i != k && lies_on(&subjects[i].place, &subjects[k].place))
-				(void)print_cost(&subjects[i], &subjects[k]);
-}
-
 /* --- the command --- */
 
 static int probe_one(const struct app *app, const struct probe_args *args,
-                     const struct dbt_mounts *mounts, struct subject *s, bool *failed,
+                     const struct dbt_mounts *mounts, struct probe_subject *s, bool *failed,
                      struct dbt_err *err)
 {
 	int r = find_files(s, err);
@@ -521,8 +408,8 @@ static int probe_one(const struct app *app, const struct probe_args *args,
 	return r;
 }
 
-static int probe_all(const struct app *app, const struct probe_args *args, struct subject *subjects,
-                     size_t n, struct dbt_err *err)
+static int probe_all(const struct app *app, const struct probe_args *args,
+                     struct probe_subject *subjects, size_t n, struct dbt_err *err)
 {
 	struct dbt_mounts *mounts = NULL;
 	bool failed = false;
@@ -548,13 +435,14 @@ static int probe_all(const struct app *app, const struct probe_args *args, struc
 		msg_error(err);
 		return stop;
 	}
-	print_verdicts(app, subjects, n);
+	if (!app->args.json && !app->args.raw)
+		probe_print_verdicts(subjects, n);
 	return failed ? EXIT_FAILED : EXIT_DONE;
 }
 
 static int run(struct app *app, void *args, char **operands, size_t n_operands)
 {
-	dbt_autofree struct subject *subjects = calloc(n_operands, sizeof(*subjects));
+	dbt_autofree struct probe_subject *subjects = calloc(n_operands, sizeof(*subjects));
 	struct dbt_err err;
 	int status;
 

@@ -126,11 +126,29 @@ expect 1 dbtier probe "$TMP/fast/none"
 err_has "no file to measure"
 
 # --- a file that sits in memory: measured past the cache, which stays as it was ---
-cat "$TMP/fast/db" >/dev/null
-cached=$(fincore -nbo PAGES "$TMP/fast/db")
-expect 0 dbtier probe --json --seconds 1 "$TMP/fast/db"
-equal "True" "$(get 'all(x["proved"] for x in p.values())')" "the cached file is measured on its device"
-equal "$cached" "$(fincore -nbo PAGES "$TMP/fast/db")" "pages cached after the probe"
+# Under memory pressure the kernel drops pages by itself: so three tries.
+for _ in 1 2 3; do
+	cat "$TMP/fast/db" >/dev/null
+	cached=$(fincore -nbo PAGES "$TMP/fast/db")
+	expect 0 dbtier probe --json --seconds 1 "$TMP/fast/db"
+	equal "True" "$(get 'all(x["proved"] for x in p.values())')" "the cached file is measured on its device"
+	after=$(fincore -nbo PAGES "$TMP/fast/db")
+	[[ $after != "$cached" ]] || break
+done
+equal "$cached" "$after" "pages cached after the probe"
+
+# --- a loop device whose file sits in memory: the disk below is not asked, so nothing is proved ---
+head -c 32M /dev/urandom >"$TMP/memory.img"
+sync "$TMP/memory.img"
+loop=$(losetup --find --show "$TMP/memory.img")
+run dbtier probe --json --seconds 1 "$loop"
+losetup -d "$loop"
+if "$DBTIER" devices -no tier "$TMP" | grep -q ram; then
+	echo "$TMP is memory itself: a loop device on it has no disk below"
+else
+	equal "True" "$(get 'not any(x["proved"] for x in p.values())')" "a loop file in memory"
+	out_has "came from memory"
+fi
 
 # --- bytes that are not yet on the device are left alone ---
 head -c 32M /dev/urandom >"$TMP/fast/dirty"

@@ -84,7 +84,7 @@ static json_t *get_size(const void *row)
 
 static json_t *get_files(const void *row)
 {
-	return json_integer((json_int_t)db_of(row)->n_members);
+	return table_json_size(db_of(row)->n_members + db_of(row)->more_files);
 }
 
 static json_t *get_access(const void *row)

@@ -48,9 +48,11 @@ struct dbt_database {
 	const char *format; /* id of the catalogue entry: "diamond", "bakta" ...; static */
 	char *path; /* what a user gives the tool: file, base name (BLAST, HMMER) or directory */
 	char *dir;  /* the directory that holds the members; names are relative to it */
-	uint64_t size_bytes;        /* all members */
+	uint64_t size_bytes;        /* all members, and more_bytes */
 	struct dbt_member *members; /* sorted by name; at least one */
 	size_t n_members;
+	uint64_t more_bytes; /* of files that belong to it but are too many and too small to list */
+	uint64_t more_files;
 	enum dbt_class class; /* of the hot bytes; UNKNOWN with mixed true where they differ */
 	bool mixed;
 	bool complete;

@@ -5,6 +5,7 @@
 #include "survey/dbkind.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,6 +77,11 @@ struct dbt_file *dbt_group_part(struct dbt_group *group, const char *pattern)
 
 	return dbt_group_findf(group, "%s%s", starred ? group->base : "",
 	                       starred ? pattern + 1 : pattern);
+}
+
+bool dbt_group_has_directory(const struct dbt_group *group, const char *name)
+{
+	return dbt_dir_has_directory(group->dir, name);
 }
 
 int dbt_group_expect(struct dbt_group *group, const struct dbt_file *file, uint64_t bytes)
@@ -245,7 +251,7 @@ void dbt_database_settle(struct dbt_database *db, enum dbt_class format_class)
 
 	if (db->n_members > 1)
 		qsort(db->members, db->n_members, sizeof(db->members[0]), member_order);
-	db->size_bytes = 0;
+	db->size_bytes = db->more_bytes;
 	db->class = DBT_CLASS_UNKNOWN;
 	db->mixed = false;
 	db->promoted = false;
@@ -326,6 +332,10 @@ static int name_database(const struct dbt_group *group, struct dbt_database *db)
 	}
 	if (r < 0)
 		return r;
+	if (group->name.len > 0) {
+		whole = dbt_buf_str(&group->name);
+		strip_len = 0;
+	}
 	len = strlen(whole);
 	if (strip_len > 0 && len > strip_len && strcmp(whole + len - strip_len, strip) == 0)
 		len -= strip_len;
@@ -389,7 +399,7 @@ static int to_database(struct dbt_group *group, struct dbt_database *db)
 		r = finish_texts(group, db);
 	if (r < 0)
 		return r;
-	db->members = calloc(group->members.n, sizeof(*db->members));
+	db->members = calloc(group->members.n ? group->members.n : 1, sizeof(*db->members));
 	if (!db->members)
 		return -ENOMEM;
 	for (; db->n_members < group->members.n; db->n_members++) {
@@ -415,7 +425,7 @@ static int collect(struct dbt_group *group)
 		r = dbt_group_apply(group, group->base);
 	if (r == 0 && group->format->whole_directory && !group->alone)
 		r = dbt_dir_each(group->dir, true, add_cold, group);
-	if (r == 0 && group->members.n == 0)
+	if (r == 0 && group->members.n == 0 && !group->lead->directory)
 		r = dbt_group_add(group, group->lead, group->format->class, true);
 	if (r == 0 && group->format->check)
 		r = group->format->check(group);
@@ -462,6 +472,7 @@ static int form(struct dbt_dir *dir, const struct passed *p, const char *base,
 	free(group.members.items);
 	dbt_buf_release(&group.incomplete);
 	dbt_buf_release(&group.note);
+	dbt_buf_release(&group.name);
 	return r == -ENOENT ? 0 : r;
 }
 
@@ -476,6 +487,8 @@ static int form_passed(struct dbt_dir *dir, const struct passed *p, struct dbt_f
 		tail = p->lead->pattern + 1;
 		base[strlen(base) - strlen(tail)] = '\0';
 	}
+	if (!is_alone(p) && p->format->shape != DBT_SHAPE_SET)
+		return form(dir, p, NULL, found);
 	return form(dir, p, base, found);
 }
 
@@ -499,6 +512,50 @@ static int add_passed(struct passed_vec *passed, const struct dbt_dbkind_lead *l
 	return 0;
 }
 
+static bool is_composite(const struct dbt_dbkind_lead *lead)
+{
+	return lead->format->shape == DBT_SHAPE_COMPOSITE && !lead->lead->alone;
+}
+
+/* A file may lead composites besides the one format that it is of itself. Returns 1 when that one was
+ * found, 0 or -ENOMEM. */
+static int test_leads(const struct dbt_candidate *candidate, const struct dbt_dbkind_lead *leads,
+                      size_t n, struct dbt_file *file, struct passed_vec *passed,
+                      struct dbt_buf *why)
+{
+	bool found = false;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		enum dbt_match match;
+
+		if (found && !is_composite(&leads[i]))
+			continue;
+		dbt_buf_clear(why);
+		match = leads[i].format->test(candidate, why);
+		if (match == DBT_MATCH_NO)
+			continue;
+		r = add_passed(passed, &leads[i], file, match, why);
+		found |= !is_composite(&leads[i]);
+	}
+	return r < 0 ? r : found;
+}
+
+/* The name of a sub-directory is all there is to test. */
+static int pass_directory(struct dbt_file *file, struct passed_vec *passed, struct dbt_buf *why)
+{
+	struct dbt_dbkind_lead leads[MAX_LEADS];
+	char slashed[NAME_MAX + 2];
+	int r = 0;
+	size_t n;
+
+	(void)snprintf(slashed, sizeof(slashed), "%s/", file->name);
+	n = dbt_dbkind_leads(slashed, leads, MAX_LEADS);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = add_passed(passed, &leads[i], file, DBT_MATCH_YES, why);
+	return r;
+}
+
 /* Reads the head and asks the formats: those that know the name, then those that know any name. */
 static int test_file(struct dbt_dir *dir, struct dbt_file *file, bool by_name,
                      struct passed_vec *passed, struct dbt_buf *why)
@@ -513,8 +570,12 @@ static int test_file(struct dbt_dir *dir, struct dbt_file *file, bool by_name,
 	struct dbt_dbkind_lead leads[MAX_LEADS], any = { 0 };
 	size_t n = by_name ? dbt_dbkind_leads(file->name, leads, MAX_LEADS) : 0;
 	enum dbt_match match = DBT_MATCH_NO;
-	ssize_t got = dbt_dir_read(dir, file, head, sizeof(head), 0);
+	ssize_t got;
+	int r;
 
+	if (file->directory)
+		return pass_directory(file, passed, why);
+	got = dbt_dir_read(dir, file, head, sizeof(head), 0);
 	file->tested = true;
 	if (got < 0) {
 		if (!file->dangling)
@@ -522,12 +583,9 @@ static int test_file(struct dbt_dir *dir, struct dbt_file *file, bool by_name,
 		return 0;
 	}
 	candidate.head_len = (size_t)got;
-	for (size_t i = 0; i < n; i++) {
-		dbt_buf_clear(why);
-		match = leads[i].format->test(&candidate, why);
-		if (match != DBT_MATCH_NO)
-			return add_passed(passed, &leads[i], file, match, why);
-	}
+	r = test_leads(&candidate, leads, n, file, passed, why);
+	if (r != 0)
+		return r < 0 ? r : 0;
 	any.format = dbt_dbkind_by_content(&candidate, &match, why);
 	return any.format ? add_passed(passed, &any, file, match, why) : 0;
 }
@@ -570,12 +628,13 @@ static int test_files(struct dbt_dir *dir, bool by_name, bool (*wanted)(const st
 
 static bool is_lead(const struct dbt_file *file)
 {
-	return (file->hint & DBT_HINT_LEAD) && file->size_bytes > 0 && !file->foreign_link;
+	return (file->hint & DBT_HINT_LEAD) &&
+	       (file->directory || (file->size_bytes > 0 && !file->foreign_link));
 }
 
 static bool is_odd(const struct dbt_file *file)
 {
-	return !file->claimed && !file->tested && !file->foreign_link &&
+	return !file->claimed && !file->tested && !file->foreign_link && !file->directory &&
 	       !(file->hint & DBT_HINT_EVERYDAY) && file->size_bytes >= DBT_ODD_NAME_BYTES;
 }
 
@@ -602,7 +661,9 @@ static int form_all(struct dbt_dir *dir, struct passed_vec *passed, struct dbt_f
 	if (passed->n > 1)
 		qsort(passed->items, passed->n, sizeof(passed->items[0]), by_preference);
 	for (size_t i = 0; i < passed->n; i++) {
-		if (r == 0 && !passed->items[i].file->claimed)
+		/* A composite's lead is at the same time a part of it. */
+		if (r == 0 && (!passed->items[i].file->claimed ||
+		               passed->items[i].format->shape == DBT_SHAPE_COMPOSITE))
 			r = form_passed(dir, &passed->items[i], found);
 		free(passed->items[i].cut);
 	}
@@ -624,7 +685,8 @@ static int list_unknown(struct dbt_dir *dir, struct dbt_found_vec *found)
 		struct dbt_file *file = &dir->files[i];
 		const struct passed p = { .format = &unknown_format, .file = file };
 
-		if (!file->claimed && !file->foreign_link && file->size_bytes >= min)
+		if (!file->claimed && !file->foreign_link && !file->directory &&
+		    file->size_bytes >= min)
 			r = form_passed(dir, &p, found);
 	}
 	return r;

@@ -19,7 +19,7 @@ struct dbt_found_vec {
 struct dbt_group {
 	const struct dbt_format *format;
 	struct dbt_dir *dir;
-	const char *base; /* what '*' stands for in the rules */
+	const char *base; /* what '*' stands for in the rules; NULL in a directory: anything */
 	char kind;
 	bool alone; /* of one file: base is its name, in a format of sets or directories too */
 	struct dbt_file *lead;
@@ -34,6 +34,7 @@ struct dbt_group {
 	struct dbt_buf incomplete; /* reasons, "; " between them */
 	unsigned n_reasons;
 	struct dbt_buf note;
+	struct dbt_buf name; /* of the database, where it is not that of its path */
 	bool busy_sqlite;
 };
 
@@ -47,6 +48,9 @@ struct dbt_file *dbt_group_findf(struct dbt_group *group, const char *fmt, ...)
 
 /* The same for a pattern of the rules ("*.h3i") and the group's base. */
 struct dbt_file *dbt_group_part(struct dbt_group *group, const char *pattern);
+
+/* Is there a sub-directory of this name? */
+bool dbt_group_has_directory(const struct dbt_group *group, const char *name);
 
 /* Notes it when a file has less than these bytes. A missing one, or a link of someone else, passes. */
 int dbt_group_expect(struct dbt_group *group, const struct dbt_file *file, uint64_t bytes);

@@ -103,13 +103,19 @@ static int absorb(struct dbt_found *whole, struct dbt_found *part)
 		return -ENOMEM;
 	db->members = members;
 	for (size_t i = 0; i < part->db.n_members; i++) {
-		struct dbt_member *from = &part->db.members[i];
+		struct dbt_member *from = &part->db.members[i], *known;
 		char *name;
 
-		if (*rel == '\0' && member_named(db, from->name))
-			continue;
 		if (asprintf(&name, "%s%s%s", rel, *rel ? "/" : "", from->name) < 0)
 			return -ENOMEM;
+		known = *rel == '\0' || whole->format->subtree ? member_named(db, name) : NULL;
+		if (known) {
+			/* Taken in as one file among others: the part knows better. */
+			if (known->class == DBT_CLASS_COLD)
+				known->class = from->class;
+			free(name);
+			continue;
+		}
 		free(from->name);
 		from->name = name;
 		from->hot = false;
@@ -285,6 +291,113 @@ static bool is_wanted(const struct dbt_database *db, const struct dbt_scan_opts 
 	return opts->n_formats == 0;
 }
 
+/* ---- everything below a composite ---- */
+
+/* Smaller files are summed up. */
+static const uint64_t LISTED_BYTES = 1 << 20;
+
+struct subtree {
+	struct dbt_found *found;
+	struct dbt_dir *dir; /* the one being visited */
+	size_t cap;
+};
+
+static const struct dbt_rule *rule_for(const struct dbt_format *format, const char *rel)
+{
+	for (const struct dbt_rule *rule = format->rules; rule && rule->pattern; rule++)
+		if (fnmatch(rule->pattern, rel, FNM_PATHNAME) == 0)
+			return rule;
+	return NULL;
+}
+
+static int add_file_below(void *data, struct dbt_file *file)
+{
+	struct subtree *tree = data;
+	struct dbt_database *db = &tree->found->db;
+	const char *rel_dir = below(db->dir, tree->dir->path);
+	dbt_autofree char *rel = NULL, *path = NULL;
+	const struct dbt_rule *rule;
+	struct dbt_member *members;
+
+	if (!rel_dir)
+		return 0;
+	if (asprintf(&rel, "%s%s%s", rel_dir, *rel_dir ? "/" : "", file->name) < 0) {
+		rel = NULL;
+		return -ENOMEM;
+	}
+	rule = rule_for(tree->found->format, rel);
+	if (*rel_dir == '\0' && member_named(db, file->name))
+		return 0;
+	if (!rule && file->size_bytes < LISTED_BYTES) {
+		db->more_bytes += file->size_bytes;
+		db->more_files++;
+		return 0;
+	}
+	if (asprintf(&path, "%s/%s", tree->dir->path, file->name) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	if (db->n_members >= tree->cap) {
+		tree->cap = db->n_members * 2 + 16;
+		members = realloc(db->members, tree->cap * sizeof(*members));
+		if (!members)
+			return -ENOMEM;
+		db->members = members;
+	}
+	db->members[db->n_members++] = (struct dbt_member){
+		.path = path,
+		.name = rel,
+		.size_bytes = file->size_bytes,
+		.class = rule ? rule->class : DBT_CLASS_COLD,
+		.hot = rule && (rule->flags & DBT_RULE_HOT) && !file->foreign_link,
+		.link_of_database = file->foreign_link,
+		.promoted = file->promoted,
+		.dev = file->dev,
+		.ino = file->ino,
+		.nlink = file->nlink,
+	};
+	rel = path = NULL;
+	return 0;
+}
+
+static int visit_below(void *data, struct dbt_dir *dir)
+{
+	struct subtree *tree = data;
+
+	tree->dir = dir;
+	return dbt_dir_each(dir, true, add_file_below, tree);
+}
+
+static int add_subtree(const struct dbt_ctx *ctx, const struct dbt_scan_opts *opts,
+                       struct dbt_found *found, struct dbt_scan_result *result)
+{
+	struct dbt_scan_result ignored = { 0 };
+	struct subtree tree = { .found = found, .cap = found->db.n_members };
+	struct dbt_walk walk = { .ctx = ctx,
+		                 .opts = opts ? opts : &no_opts,
+		                 .result = &ignored,
+		                 .visit = visit_below,
+		                 .data = &tree };
+	dbt_autoclose int fd = ctx->sys->openat(AT_FDCWD, found->db.dir,
+	                                        O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK, 0);
+	int r = fd < 0 ? 0 : dbt_walk_tree(&walk, fd, found->db.dir);
+
+	result->partial |= ignored.partial;
+	dbt_scan_result_release(&ignored);
+	return r;
+}
+
+static int add_subtrees(const struct dbt_ctx *ctx, const struct dbt_scan_opts *opts,
+                        struct dbt_found_vec *found, struct dbt_scan_result *result)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < found->n; i++)
+		if (found->items[i].format->subtree)
+			r = add_subtree(ctx, opts, &found->items[i], result);
+	return r;
+}
+
 /* Joins, sorts and hands over the databases; found keeps what was left out. */
 static int settle(struct dbt_found_vec *found, const struct dbt_scan_opts *opts,
                   struct dbt_scan_result *result)
@@ -320,6 +433,8 @@ static int scan_tree(const struct dbt_ctx *ctx, int fd, const char *path, bool f
 	struct dbt_found_vec found = { 0 };
 	int r = survey(ctx, fd, path, opts, flat, result, &found);
 
+	if (r == 0)
+		r = add_subtrees(ctx, opts, &found, result);
 	if (r == 0)
 		r = settle(&found, opts, result);
 	dbt_found_release(&found);

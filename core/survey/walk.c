@@ -33,11 +33,6 @@ enum { MAX_TROUBLES = 100, PROGRESS_NS = 50000000 };
 /* Superblock magics that linux/magic.h of older systems lacks. */
 enum { FUSECTL_MAGIC = 0x65735543, CONFIGFS_MAGIC = 0x62656570, RPC_PIPEFS_MAGIC = 0x67596969 };
 
-struct dbt_file_list {
-	struct dbt_file file;
-	struct dbt_file_list *next;
-};
-
 /* Strings one after the other, with their offsets. */
 struct names {
 	struct dbt_buf text;
@@ -84,20 +79,6 @@ struct walker {
 };
 
 /* ---- small things ---- */
-
-bool dbt_name_is_ours(const char *name)
-{
-	static const char original[] = ".dbtier-original", part[] = ".part";
-	size_t len = strlen(name);
-
-	if (name[0] != '.')
-		return false;
-	if (len > sizeof(original) - 1 &&
-	    strcmp(name + len - (sizeof(original) - 1), original) == 0)
-		return true;
-	return len > sizeof(part) - 1 && strcmp(name + len - (sizeof(part) - 1), part) == 0 &&
-	       strstr(name, ".dbtier-") != NULL;
-}
 
 void dbt_walk_trouble(struct dbt_walk *walk, const char *dir, const char *name, int code)
 {
@@ -186,218 +167,6 @@ static void progress(struct dbt_walk *walk, const char *path)
 	walk->ctx->progress(walk->ctx->progress_data, &p);
 }
 
-/* ---- one name ---- */
-
-static int original_name(const char *name, char out[NAME_MAX + 32])
-{
-	int len = snprintf(out, NAME_MAX + 32, ".%s.dbtier-original", name);
-
-	return len > NAME_MAX ? -ENAMETOOLONG : 0;
-}
-
-static bool link_is_ours(const struct dbt_dir *dir, const char *name)
-{
-	dbt_autofree char *path = NULL;
-	char original[NAME_MAX + 32];
-	struct statx stx;
-
-	if (dir->opts->is_ours) {
-		if (asprintf(&path, "%s/%s", strcmp(dir->path, "/") == 0 ? "" : dir->path, name) <
-		    0)
-			path = NULL;
-		if (path && dir->opts->is_ours(dir->opts->is_ours_data, path))
-			return true;
-	}
-	return original_name(name, original) == 0 &&
-	       dir->ctx->sys->statx(dir->fd, original, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &stx) == 0;
-}
-
-static void file_from(struct dbt_file *file, const struct dbt_stat *st)
-{
-	file->size_bytes = st->size_bytes;
-	file->dev = st->dev;
-	file->ino = st->ino;
-	file->nlink = st->nlink;
-}
-
-/* A link of ours whose copy is gone: what is known of it is the kept original, if there is one. */
-static void stat_dangling(const struct dbt_dir *dir, struct dbt_file *file)
-{
-	char original[NAME_MAX + 32];
-	struct dbt_stat st = { .name = original };
-
-	file->dangling = true;
-	if (original_name(file->name, original) < 0)
-		return;
-	dbt_stat_one(dir->ctx, dir->fd, AT_SYMLINK_NOFOLLOW, &st);
-	if (st.code == 0 && S_ISREG(st.mode))
-		file_from(file, &st);
-}
-
-enum look {
-	LOOK_OTHER = 0,
-	LOOK_FILE,      /* also a link to keep in mind */
-	LOOK_DIRECTORY, /* a directory, or a link of ours to one: see file->promoted */
-};
-
-/* What a name whose own stat is known stands for. */
-static enum look look(const struct dbt_dir *dir, const struct dbt_stat *own, struct dbt_file *file)
-{
-	struct dbt_stat behind = { .name = file->name };
-
-	if (S_ISREG(own->mode)) {
-		file_from(file, own);
-		return LOOK_FILE;
-	}
-	if (S_ISDIR(own->mode))
-		return LOOK_DIRECTORY;
-	if (!S_ISLNK(own->mode))
-		return LOOK_OTHER;
-	if (!link_is_ours(dir, file->name)) {
-		file->foreign_link = true;
-		return LOOK_FILE;
-	}
-	file->promoted = true;
-	dbt_stat_one(dir->ctx, dir->fd, 0, &behind);
-	if (behind.code == 0 && S_ISDIR(behind.mode))
-		return LOOK_DIRECTORY;
-	if (behind.code == 0 && S_ISREG(behind.mode))
-		file_from(file, &behind);
-	else
-		stat_dangling(dir, file);
-	return LOOK_FILE;
-}
-
-static struct dbt_file *find_kept(const struct dbt_dir *dir, const char *name)
-{
-	size_t lo = 0, hi = dir->n_files;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		int cmp = strcmp(name, dir->files[mid].name);
-
-		if (cmp == 0)
-			return &dir->files[mid];
-		if (cmp < 0)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return NULL;
-}
-
-static struct dbt_file *find_later(const struct dbt_dir *dir, const char *name)
-{
-	for (struct dbt_file_list *item = dir->later; item; item = item->next)
-		if (strcmp(item->file.name, name) == 0)
-			return &item->file;
-	return NULL;
-}
-
-/* NULL where the name stands for no file, or without memory. */
-static struct dbt_file *add_later(struct dbt_dir *dir, const char *name)
-{
-	struct dbt_file_list *item = calloc(1, sizeof(*item));
-	struct dbt_stat st = { 0 };
-
-	if (!item)
-		return NULL;
-	item->file.name = strdup(name);
-	if (item->file.name) {
-		st.name = item->file.name;
-		dbt_stat_one(dir->ctx, dir->fd, AT_SYMLINK_NOFOLLOW, &st);
-	}
-	if (!item->file.name || st.code < 0 || look(dir, &st, &item->file) != LOOK_FILE) {
-		free(item->file.name);
-		free(item);
-		return NULL;
-	}
-	item->file.hint = dbt_dbkind_hint(name);
-	item->next = dir->later;
-	dir->later = item;
-	return &item->file;
-}
-
-struct dbt_file *dbt_dir_find(struct dbt_dir *dir, const char *name)
-{
-	struct dbt_file *file = find_kept(dir, name);
-
-	if (!file)
-		file = find_later(dir, name);
-	if (file || dir->all_listed || strlen(name) > NAME_MAX || strchr(name, '/'))
-		return file;
-	return add_later(dir, name);
-}
-
-/* Every name not yet known becomes one. */
-static int list_all(struct dbt_dir *dir)
-{
-	struct dbt_file_list *known = dir->later;
-	int fd = dir->ctx->sys->openat(dir->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *d;
-
-	if (!stream) {
-		int r = fd < 0 ? fd : -errno;
-
-		if (fd >= 0)
-			(void)close(fd);
-		return r;
-	}
-	while ((d = readdir(stream)) != NULL) {
-		struct dbt_file_list *item = known;
-
-		if (d->d_type == DT_DIR || dbt_name_is_ours(d->d_name) || find_kept(dir, d->d_name))
-			continue;
-		while (item && strcmp(item->file.name, d->d_name) != 0)
-			item = item->next;
-		if (!item)
-			(void)add_later(dir, d->d_name);
-	}
-	(void)closedir(stream);
-	dir->all_listed = true;
-	return 0;
-}
-
-int dbt_dir_each(struct dbt_dir *dir, bool all, int (*visit)(void *data, struct dbt_file *file),
-                 void *data)
-{
-	int r = all && !dir->all_listed ? list_all(dir) : 0;
-
-	for (size_t i = 0; r >= 0 && i < dir->n_files; i++)
-		r = visit(data, &dir->files[i]);
-	for (struct dbt_file_list *item = dir->later; r >= 0 && item; item = item->next)
-		r = visit(data, &item->file);
-	return r < 0 ? r : 0;
-}
-
-static int open_file(const struct dbt_dir *dir, const struct dbt_file *file)
-{
-	const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-	char original[NAME_MAX + 32];
-
-	if (file->foreign_link)
-		return -ELOOP;
-	if (!file->dangling)
-		return dir->ctx->sys->openat(dir->fd, file->name,
-		                             flags | (file->promoted ? 0 : O_NOFOLLOW), 0);
-	if (original_name(file->name, original) < 0)
-		return -ENAMETOOLONG;
-	return dir->ctx->sys->openat(dir->fd, original, flags | O_NOFOLLOW, 0);
-}
-
-ssize_t dbt_dir_read(const struct dbt_dir *dir, const struct dbt_file *file, void *buf, size_t len,
-                     uint64_t off)
-{
-	dbt_autoclose int fd = open_file(dir, file);
-
-	if (fd < 0)
-		return fd;
-	/* Without this the kernel reads ahead 128 KiB or more for our 4 KiB. */
-	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
-	return dbt_io_pread(dir->ctx, fd, buf, len, off);
-}
-
 /* ---- one directory ---- */
 
 static int keep(struct walker *w, const struct dbt_file *file)
@@ -442,17 +211,27 @@ static bool is_excluded(const struct walker *w, const char *name)
 	return false;
 }
 
+/* A sub-directory; one that leads a format is kept among the files as well. 0 or -ENOMEM. */
+static int one_directory(struct walker *w, struct level *level, char *name, uint64_t ino)
+{
+	struct dbt_file file = { .name = name, .ino = ino, .directory = true };
+	char slashed[NAME_MAX + 2];
+
+	(void)snprintf(slashed, sizeof(slashed), "%s/", name);
+	file.hint = dbt_dbkind_hint(slashed);
+	if ((file.hint & DBT_HINT_LEAD) && keep(w, &file) < 0)
+		return -ENOMEM;
+	return names_add(&level->subdirs, name, ino, DT_DIR);
+}
+
 /* Is a look at this name's inode needed? Directories are noted at once. 1, 0 or -ENOMEM. */
-static int sort_out_one(struct walker *w, struct level *level, const char *name,
-                        const struct name_at *at, unsigned *ret_hint)
+static int sort_out_one(struct walker *w, struct level *level, char *name, const struct name_at *at,
+                        unsigned *ret_hint)
 {
 	const unsigned char type = at->type;
 
-	if (type == DT_DIR) {
-		if (is_excluded(w, name))
-			return 0;
-		return names_add(&level->subdirs, name, at->ino, DT_DIR);
-	}
+	if (type == DT_DIR)
+		return is_excluded(w, name) ? 0 : one_directory(w, level, name, at->ino);
 	if ((type != DT_REG && type != DT_LNK && type != DT_UNKNOWN) || dbt_name_is_ours(name) ||
 	    is_excluded(w, name))
 		return 0;
@@ -498,20 +277,21 @@ static int one_name(struct walker *w, const struct dbt_dir *dir, struct level *l
                     const struct dbt_stat *st)
 {
 	struct dbt_file file = { .name = st->name, .hint = st->hint };
-	enum look what;
+	enum dbt_look what;
 
 	if (st->code < 0) {
 		dbt_walk_trouble(w->walk, dir->path, st->name, st->code);
 		return 0;
 	}
-	what = look(dir, st, &file);
-	w->walk->result->files_seen += st->type == DT_UNKNOWN && what == LOOK_FILE ? 1 : 0;
+	what = dbt_dir_look(dir, st, &file);
+	w->walk->result->files_seen += st->type == DT_UNKNOWN && what == DBT_LOOK_FILE ? 1 : 0;
 	w->walk->bytes_seen += file.size_bytes;
-	if (what == LOOK_FILE && is_worth_keeping(w->walk->opts, &file))
+	if (what == DBT_LOOK_FILE && is_worth_keeping(w->walk->opts, &file))
 		return keep(w, &file);
-	return what != LOOK_DIRECTORY ? 0
-	                              : names_add(&level->subdirs, st->name, st->ino,
-	                                          file.promoted ? DT_LNK : DT_DIR);
+	if (what == DBT_LOOK_DIRECTORY && !file.promoted)
+		return one_directory(w, level, st->name, st->ino);
+	return what == DBT_LOOK_DIRECTORY ? names_add(&level->subdirs, st->name, st->ino, DT_LNK)
+	                                  : 0;
 }
 
 static int one_portion(struct walker *w, const struct dbt_dir *dir, struct level *level)
@@ -565,13 +345,7 @@ static void files_clear(struct walker *w, struct dbt_dir *dir)
 	for (size_t i = 0; i < w->files.n; i++)
 		free(w->files.items[i].name);
 	w->files.n = 0;
-	while (dir->later) {
-		struct dbt_file_list *next = dir->later->next;
-
-		free(dir->later->file.name);
-		free(dir->later);
-		dir->later = next;
-	}
+	dbt_dir_forget(dir);
 }
 
 /* Lists the top level's directory and hands it to visit. */

@@ -59,8 +59,9 @@ enum dbt_shape {
 	DBT_SHAPE_COMPOSITE,     /* a directory made of databases of other formats, its parts */
 };
 
-/* Patterns are names with at most one '*' at the start (the base), then '#' for one or more digits.
- */
+/* Patterns are names with at most one '*' at the start (the base), then '#' for one or more digits. A
+ * lead of a composite may end in '/': a sub-directory of that name; it is not tested but passes, and
+ * collect looks further. */
 struct dbt_lead {
 	const char *pattern;
 	char kind; /* which rules apply; 0: those without a kind */
@@ -100,6 +101,8 @@ struct dbt_format {
 	const char *strip;    /* ending that is no part of the database's name: ".dmnd"; NULL */
 	const struct dbt_lead *leads; /* ends with .pattern NULL; in order of preference */
 	const struct dbt_rule *rules; /* ends with .pattern NULL */
+	bool subtree; /* COMPOSITE: all files below belong to it, large ones as members, the others as
+	                 a sum */
 	/* COMPOSITE: the databases below its directory that are its parts, as fnmatch patterns of
 	 * their paths relative to it; ends with NULL. */
 	const char *const *parts;

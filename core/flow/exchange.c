@@ -88,24 +88,27 @@ static int swap_one(struct dbt_flow *flow, const struct dbt_promotion *p,
 	return r;
 }
 
-static int swap_member(struct dbt_flow *flow, const struct dbt_promotion *p,
-                       const struct dbt_pmember *m, struct dbt_err *err)
+static int swap_member(struct dbt_flow *flow, const struct dbt_promotion *p, struct dbt_pmember *m,
+                       struct dbt_err *err)
 {
 	struct dbt_look look;
 	int r = dbt_look_at(flow->ctx, p, m, &look, err);
 
 	if (r < 0)
 		return r;
-	if (look.path_is == DBT_PATH_LINK && look.kept_is == DBT_KEPT_ORIGINAL)
+	m->never_swapped = look.kept_is == DBT_KEPT_MISSING || look.kept_is == DBT_KEPT_LINK;
+	if (look.path_is == DBT_PATH_LINK && look.kept_is == DBT_KEPT_ORIGINAL) {
 		r = 0; /* done by an interrupted run */
-	else if (look.path_is != DBT_PATH_ORIGINAL)
+	} else if (look.path_is != DBT_PATH_ORIGINAL) {
 		r = dbt_err_set(err, DBT_ERR_CHANGED, -ESTALE,
 		                "'%s' was replaced or changed meanwhile", m->path);
-	else if (look.kept_is != DBT_KEPT_MISSING && look.kept_is != DBT_KEPT_LINK)
+	} else if (!m->never_swapped) {
 		r = dbt_err_refuse(err, "a file named '%s' stands beside '%s': remove it first",
 		                   m->kept, m->path);
-	else
+	} else {
 		r = swap_one(flow, p, m, &look, err);
+		m->never_swapped = r == -ESTALE; /* looked at before, or taken back */
+	}
 	dbt_look_release(&look);
 	return r;
 }
@@ -211,6 +214,7 @@ static int return_member(struct dbt_flow *flow, const struct dbt_promotion *p,
 		r = r < 0 ? dbt_err_sys(err, r, "cannot remove '%s' beside '%s'", m->kept, m->path)
 		          : 0;
 		break;
+	case DBT_PATH_CHANGED:
 	case DBT_PATH_RETURNED:
 		break;
 	case DBT_PATH_OTHER:

@@ -62,6 +62,10 @@ static int look_at_path(const struct dbt_ctx *ctx, const struct dbt_pmember *m,
 		look->path_is = DBT_PATH_RETURNED;
 		return 0;
 	}
+	if (dbt_ident_same_inode(&now, &m->source, true)) {
+		look->path_is = DBT_PATH_CHANGED;
+		return 0;
+	}
 	r = is_our_link(ctx, look->path.dirfd, look->path.name, m);
 	look->path_is = r == 1 ? DBT_PATH_LINK : DBT_PATH_OTHER;
 	return r < 0 ? r : 0;

@@ -12,6 +12,7 @@ enum dbt_path_is {
 	DBT_PATH_MISSING = 0,
 	DBT_PATH_LINK,     /* our link to the copy */
 	DBT_PATH_ORIGINAL, /* the recorded inode, as it was */
+	DBT_PATH_CHANGED,  /* the recorded inode, but somebody wrote to it */
 	DBT_PATH_RETURNED, /* the file that a rollback copied back */
 	DBT_PATH_OTHER,    /* something that is not ours: never touched */
 };

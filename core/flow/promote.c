@@ -397,12 +397,14 @@ static int undo(struct dbt_flow *flow, struct dbt_promotion *p, const char *why,
 			*err = paths;
 		return paths_r < 0 ? paths_r : -EIO;
 	}
-	if (r == 0)
-		r = dbt_remove_temporaries(flow, p, err);
+	/* Copies first: a link under a kept name shows that its path is not exchanged. */
 	if (r == 0)
 		r = dbt_remove_copies(flow, p, err);
+	if (r == 0)
+		r = dbt_remove_temporaries(flow, p, err);
 	if (r < 0)
 		return r;
+	dbt_remove_set_dirs(flow, p);
 	free(p->error);
 	p->error = strdup(why);
 	p->owner = (struct dbt_run){ 0 };

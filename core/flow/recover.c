@@ -131,6 +131,8 @@ static int remove_leftovers(struct dbt_flow *flow, struct dbt_promotion *p,
 
 	if (r == 0 && !(give_up_reused(p, all) && !dbt_promotion_waits(p)))
 		r = dbt_remove_copies(flow, p, err);
+	if (r == 0)
+		dbt_remove_set_dirs(flow, p);
 	if (r == 0 && !dbt_promotion_waits(p))
 		*ret = DBT_RECOVERY_CLEANED;
 	return r == 0 ? dbt_flow_let_go(flow, p, "cleaned up", err) : r;
@@ -168,8 +170,10 @@ static bool is_of_interest(struct dbt_flow *flow, const struct dbt_promotion *p)
 
 	if (p->owner.pid != 0 || dbt_promotion_waits(p))
 		return true;
+	if (!dbt_state_is_active(p->state))
+		return p->made_dir && !p->keep_copy;
 	if (p->state != DBT_STATE_PROMOTED)
-		return dbt_state_is_active(p->state);
+		return true;
 	return needs_return(flow, p, &needed, NULL) < 0 || needed;
 }
 

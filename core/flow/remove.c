@@ -99,12 +99,18 @@ static bool is_undo(const struct dbt_promotion *p)
 	       p->state == DBT_STATE_SWAPPING || p->state == DBT_STATE_FAILED;
 }
 
-/* The bytes of the copy exist a second time: at the path, or in the kept original. */
-static bool exists_twice(const struct dbt_promotion *p, const struct dbt_look *look)
+/* The bytes of the copy exist a second time, or whoever owns the path gave them up himself by writing to the file
+ * or replacing it while the copy was nothing but a duplicate. */
+static bool may_vanish(const struct dbt_promotion *p, const struct dbt_pmember *m,
+                       const struct dbt_look *look)
 {
-	return look->path_is == DBT_PATH_ORIGINAL || look->path_is == DBT_PATH_RETURNED ||
-	       look->kept_is == DBT_KEPT_ORIGINAL || p->state == DBT_STATE_COPYING ||
-	       p->state == DBT_STATE_VERIFIED;
+	if (look->path_is == DBT_PATH_ORIGINAL || look->path_is == DBT_PATH_RETURNED ||
+	    look->kept_is == DBT_KEPT_ORIGINAL)
+		return true;
+	if (p->state == DBT_STATE_COPYING || p->state == DBT_STATE_VERIFIED || m->never_swapped)
+		return true;
+	/* Not swapped, or swapped back: the link lies under the kept name, or the inode under the path. */
+	return is_undo(p) && (look->kept_is == DBT_KEPT_LINK || look->path_is == DBT_PATH_CHANGED);
 }
 
 static void say_left(struct dbt_flow *flow, const struct dbt_pmember *m, const char *why)
@@ -144,8 +150,6 @@ static const char *reason_to_keep(struct dbt_flow *flow, const struct dbt_promot
 
 	if (look->path_is == DBT_PATH_LINK)
 		return "its link is still in place";
-	if (!exists_twice(p, look))
-		return "it may be the only copy of its bytes";
 	if (look->copy_is == DBT_COPY_MODIFIED && p->rollback_mode != DBT_ROLLBACK_DISCARD_CHANGES)
 		return "it was modified meanwhile";
 	if (look->copy_is != DBT_COPY_TOUCHED || is_undo(p) ||
@@ -162,9 +166,18 @@ static void remove_copy(struct dbt_flow *flow, const struct dbt_promotion *p, st
 {
 	const struct dbt_expect expect = { .ident = &look->copy_ident, .with_ctime = true };
 	char how[DBT_PROC_HOW_TEXT_BYTES], text[256];
-	const char *why = reason_to_keep(flow, p, m, look);
+	const char *why;
 	int r;
 
+	if (look->path_is != DBT_PATH_LINK && !may_vanish(p, m, look)) {
+		dbt_ctx_log(flow->ctx, DBT_LOG_WARNING,
+		            "'%s' stays: it may be the only copy of its bytes, since '%s' is "
+		            "another file by now; "
+		            "delete it by hand when nobody needs it",
+		            m->copy, m->path);
+		return;
+	}
+	why = reason_to_keep(flow, p, m, look);
 	m->copy_left = true;
 	if (!why && user) {
 		(void)snprintf(text, sizeof(text), "process %d (%s) has it %s", user->pid,
@@ -180,40 +193,34 @@ static void remove_copy(struct dbt_flow *flow, const struct dbt_promotion *p, st
 		say_left(flow, m, why);
 }
 
-/* Only an empty directory can be removed: what others put there keeps it. */
-static void remove_dir_if_empty(struct dbt_flow *flow, const char *path)
+/* Only an empty directory can be removed: what others put there keeps it. True when it is gone or not empty, false
+ * when it could not be removed now. */
+static bool remove_dir_if_empty(struct dbt_flow *flow, const char *path)
 {
 	struct dbt_at at;
+	int r = dbt_at_resolve_strict(flow->ctx, path, &at, NULL);
 
-	if (dbt_at_resolve_strict(flow->ctx, path, &at, NULL) < 0)
-		return;
-	if (flow->ctx->sys->unlinkat(at.dirfd, at.name, AT_REMOVEDIR) == 0)
+	if (r < 0)
+		return r == -ENOENT || r == -ENOTDIR || r == -ELOOP;
+	r = flow->ctx->sys->unlinkat(at.dirfd, at.name, AT_REMOVEDIR);
+	if (r == 0)
 		(void)dbt_at_sync_dir(flow->ctx, &at);
 	dbt_at_release(&at);
+	return r == 0 || r == -ENOENT || r == -ENOTEMPTY || r == -EEXIST || r == -ENOTDIR;
 }
 
 /* The directories between the set's own and this copy, deepest first. */
-static void remove_inner_dirs(struct dbt_flow *flow, const char *copy, size_t outer_len)
+static bool remove_inner_dirs(struct dbt_flow *flow, const char *copy, size_t outer_len)
 {
 	dbt_autofree char *dir = strdup(copy);
+	bool done = dir != NULL;
 	char *slash;
 
 	while (dir && (slash = strrchr(dir, '/')) && (size_t)(slash - dir) > outer_len) {
 		*slash = '\0';
-		remove_dir_if_empty(flow, dir);
+		done = remove_dir_if_empty(flow, dir) && done;
 	}
-}
-
-static void remove_set_dirs(struct dbt_flow *flow, const struct dbt_promotion *p)
-{
-	size_t outer_len = strlen(p->target) + 1 + strlen(p->name);
-
-	if (!p->is_set || dbt_promotion_waits(p))
-		return;
-	for (size_t i = 0; i < p->n_members; i++)
-		remove_inner_dirs(flow, p->members[i].copy, outer_len);
-	if (p->made_dir)
-		remove_dir_if_empty(flow, p->made_dir);
+	return done;
 }
 
 static int look_at_all(struct dbt_flow *flow, const struct dbt_promotion *p, struct dbt_look *looks,
@@ -234,9 +241,10 @@ static void remove_each(struct dbt_flow *flow, struct dbt_promotion *p,
 {
 	for (size_t i = 0; i < p->n_members; i++) {
 		struct dbt_pmember *m = &p->members[i];
+		bool is_due = dbt_state_is_active(p->state) || m->copy_left;
 
 		m->copy_left = false;
-		if (m->taken_over || m->copied.ino == 0)
+		if (!is_due || m->taken_over || m->copied.ino == 0)
 			continue;
 		switch (looks[i].copy_is) {
 		case DBT_COPY_UNMOUNTED:
@@ -273,11 +281,25 @@ int dbt_remove_copies(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt
 	if (r == 0) {
 		remove_each(flow, p, looks, &users);
 		r = dbt_dirs_sync(flow->ctx, &dirs, err);
-		remove_set_dirs(flow, p);
 	}
 	for (size_t i = 0; i < n; i++)
 		dbt_look_release(&looks[i]);
 	dbt_procs_release(&users);
 	dbt_dirs_release(&dirs);
 	return r;
+}
+
+void dbt_remove_set_dirs(struct dbt_flow *flow, struct dbt_promotion *p)
+{
+	size_t outer_len = strlen(p->target) + 1 + strlen(p->name);
+	bool done = true;
+
+	if (!p->is_set || dbt_promotion_waits(p))
+		return;
+	for (size_t i = 0; i < p->n_members; i++)
+		done = remove_inner_dirs(flow, p->members[i].copy, outer_len) && done;
+	if (p->made_dir && done && remove_dir_if_empty(flow, p->made_dir)) {
+		free(p->made_dir);
+		p->made_dir = NULL;
+	}
 }

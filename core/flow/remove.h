@@ -11,10 +11,14 @@
 int dbt_remove_temporaries(struct dbt_flow *flow, const struct dbt_promotion *p,
                            struct dbt_err *err);
 
-/* Removes each finished copy of p, and the directory made for a set once it is empty. Kept, with copy_left set and
+/* Removes each finished copy of p. Kept, with copy_left set and
  * a remark to the user: a copy that some process has open, mapped or named on its command line, one that cannot
  * be reached now, and one that cannot be unlinked. Taken-over copies and files that are not ours are left
  * alone. Never removes a copy that a path's link still leads to. */
 int dbt_remove_copies(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err);
+
+/* Removes the directories made for a set, where they are empty; after the other two. made_dir stays on record until it
+ * is gone, or files that are not ours are in it. */
+void dbt_remove_set_dirs(struct dbt_flow *flow, struct dbt_promotion *p);
 
 #endif

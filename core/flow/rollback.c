@@ -97,6 +97,7 @@ static int check_path(const struct dbt_pmember *m, const struct dbt_look *look, 
 		return dbt_err_refuse(err,
 		                      "'%s' does not exist any more; the copy '%s' stays as it is",
 		                      m->path, m->copy);
+	case DBT_PATH_CHANGED:
 	case DBT_PATH_OTHER:
 	default:
 		return dbt_err_refuse(
@@ -329,6 +330,8 @@ static int clean_up(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_e
 
 	if (r == 0 && !p->keep_copy)
 		r = dbt_remove_copies(flow, p, err);
+	if (r == 0 && !p->keep_copy)
+		dbt_remove_set_dirs(flow, p);
 	if (r == 0)
 		r = dbt_dirs_of(flow->ctx, p, false, &dirs, err);
 	if (r == 0)

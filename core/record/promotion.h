@@ -52,6 +52,7 @@ struct dbt_pmember {
 	bool taken_over;           /* the copy stood there before: never delete it */
 	bool reclaimed;            /* the original is deleted */
 	bool copy_left;            /* rolled back, but the copy still waits for its removal */
+	bool never_swapped; /* this run knows that its path was not exchanged; not recorded */
 };
 
 struct dbt_promotion {

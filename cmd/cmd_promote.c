@@ -10,10 +10,13 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 struct promote_args {
 	const char *to;
-	bool all_files, dry_run, force, no_probe, reclaim;
+	bool all_files, background, dry_run, force, no_probe, reclaim;
 	struct opt_reserve reserve;
 	uint64_t limit_bytes_s;
 };
@@ -47,6 +50,9 @@ static const struct opt_spec promote_opts[] = {
 	  .at = AT(limit_bytes_s),
 	  .metavar = "SIZE",
 	  .help = "copy at most so many bytes a second" },
+	{ .name = "background",
+	  .at = AT(background),
+	  .help = "copy only when disks and processors are idle otherwise" },
 	{ .name = "no-probe",
 	  .at = AT(no_probe),
 	  .help = "measure nothing: judge devices by their kind" },
@@ -157,10 +163,22 @@ static int run_real(struct app *app, const struct promote_args *args, char **ope
 	return status;
 }
 
+/* The idle class of I/O (linux/ioprio.h) and the lowest priority; threads to come inherit both. */
+static void step_back(void)
+{
+	enum { IOPRIO_WHO_PROCESS = 1, IOPRIO_CLASS_IDLE = 3, IOPRIO_CLASS_SHIFT = 13 };
+
+	(void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0,
+	              IOPRIO_CLASS_IDLE << IOPRIO_CLASS_SHIFT);
+	(void)setpriority(PRIO_PROCESS, 0, 19);
+}
+
 static int run(struct app *app, void *opaque, char **operands, size_t n)
 {
 	const struct promote_args *args = opaque;
 
+	if (args->background)
+		step_back();
 	return args->dry_run ? run_dry(app, args, operands, n) : run_real(app, args, operands, n);
 }
 

@@ -32,7 +32,7 @@ _dbtier_words()
 		columns='path device tier pattern jobs block iops rate lat_avg_ns lat_p50_ns lat_p99_ns reads seconds proved note'
 		;;
 	promote)
-		options='--to --dry-run --all-files --reclaim --reserve --limit-rate --no-probe --force'
+		options='--to --dry-run --all-files --reclaim --reserve --limit-rate --background --no-probe --force'
 		operand='plain'
 		columns='id name path copy original size xxh128 state seconds members'
 		;;

@@ -25,6 +25,7 @@ void dbt_stream_init(const struct dbt_ctx *ctx, struct dbt_stream *stream, int f
 	stream->keep_cache = access == O_RDONLY;
 	atomic_init(&stream->buffered, true);
 	dbt_io_dio_limits(ctx, fd, &dio);
+	stream->sure_direct = dio.known;
 	if (!dio.supported || dio.mem_align > 65536 || dio.off_align > DBT_STREAM_ALIGN)
 		return;
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -44,17 +45,41 @@ static size_t round_up(size_t len)
 	return (len + DBT_STREAM_ALIGN - 1) / DBT_STREAM_ALIGN * DBT_STREAM_ALIGN;
 }
 
-/* Reads through the page cache, and leaves there what was there before and nothing more. */
-static ssize_t read_buffered(const struct dbt_ctx *ctx, struct dbt_stream *stream, void *buf,
+static ssize_t read_direct(const struct dbt_ctx *ctx, struct dbt_stream *stream, void *buf,
+                           size_t len, uint64_t off)
+{
+	ssize_t got, rest;
+
+	do
+		got = ctx->sys->pread(stream->direct_fd, buf, round_up(len), off);
+	while (got == -EINTR);
+	if (got < 0 || (size_t)got >= len)
+		return got < 0 ? got : (ssize_t)len;
+	if (got % DBT_STREAM_ALIGN != 0)
+		return got; /* the end of the file */
+	/* A direct read may stop anywhere: the rest through the cache. */
+	rest = dbt_io_pread(ctx, stream->fd, (char *)buf + got, len - (size_t)got,
+	                    off + (uint64_t)got);
+	return rest < 0 ? rest : got + rest;
+}
+
+/* Reads that may pass through the page cache leave there what was there before, and nothing more: buffered ones, and
+ * direct ones on a filesystem that turns them into buffered ones where it must (btrfs with compressed data). */
+static ssize_t read_and_drop(const struct dbt_ctx *ctx, struct dbt_stream *stream, void *buf,
                              size_t len, uint64_t off)
 {
 	uint64_t cached = 0;
 	bool drop = true;
-	ssize_t got;
+	ssize_t got = -EINVAL;
 
 	if (stream->keep_cache && dbt_io_cached(ctx, stream->fd, off, len, &cached) == 0)
 		drop = cached == 0;
-	got = dbt_io_pread(ctx, stream->fd, buf, len, off);
+	if (!atomic_load(&stream->buffered))
+		got = read_direct(ctx, stream, buf, len, off);
+	if (got == -EINVAL) {
+		atomic_store(&stream->buffered, true);
+		got = dbt_io_pread(ctx, stream->fd, buf, len, off);
+	}
 	if (drop)
 		(void)posix_fadvise(stream->fd, (off_t)off, (off_t)len, POSIX_FADV_DONTNEED);
 	return got;
@@ -65,25 +90,13 @@ ssize_t dbt_stream_read(const struct dbt_ctx *ctx, struct dbt_stream *stream, vo
 {
 	ssize_t got;
 
-	if (atomic_load(&stream->buffered))
-		return read_buffered(ctx, stream, buf, len, off);
-	do
-		got = ctx->sys->pread(stream->direct_fd, buf, round_up(len), off);
-	while (got == -EINTR);
-	if (got == -EINVAL) {
+	if (!atomic_load(&stream->buffered) && stream->sure_direct) {
+		got = read_direct(ctx, stream, buf, len, off);
+		if (got != -EINVAL)
+			return got;
 		atomic_store(&stream->buffered, true);
-		return read_buffered(ctx, stream, buf, len, off);
 	}
-	if (got < 0 || (size_t)got >= len)
-		return got < 0 ? got : (ssize_t)len;
-	/* A short direct read may stop anywhere: the rest, aligned or not, through the cache. */
-	if (got % DBT_STREAM_ALIGN == 0) {
-		ssize_t rest = dbt_io_pread(ctx, stream->fd, (char *)buf + got, len - (size_t)got,
-		                            off + (uint64_t)got);
-
-		return rest < 0 ? rest : got + rest;
-	}
-	return got;
+	return read_and_drop(ctx, stream, buf, len, off);
 }
 
 int dbt_stream_write(const struct dbt_ctx *ctx, struct dbt_stream *stream, const void *buf,
@@ -122,11 +135,9 @@ int dbt_stream_flush(const struct dbt_ctx *ctx, struct dbt_stream *stream, uint6
 bool dbt_stream_reads_device(const struct dbt_ctx *ctx, struct dbt_stream *stream, uint64_t off,
                              uint64_t len)
 {
-	struct dbt_dio dio;
 	uint64_t cached;
 
-	dbt_io_dio_limits(ctx, stream->fd, &dio);
-	if (!atomic_load(&stream->buffered) && dio.known && dio.supported)
+	if (!atomic_load(&stream->buffered) && stream->sure_direct)
 		return true;
 	return dbt_io_cached(ctx, stream->fd, off, len, &cached) == 0 && cached == 0;
 }

@@ -19,6 +19,7 @@ struct dbt_stream {
 	int direct_fd;        /* the same file with O_DIRECT, own; -1 when it is not possible */
 	atomic_bool buffered; /* O_DIRECT was refused at work: use fd from then on */
 	bool keep_cache;      /* pages that others had cached stay cached */
+	bool sure_direct; /* the filesystem names its limits: O_DIRECT does not end in the page cache */
 };
 
 /* Borrows fd, which stays open at least as long. access is O_RDONLY or O_RDWR, as fd was opened. Never fails:

@@ -47,15 +47,26 @@ int dbt_fd_path(int fd, char **ret)
 	return 0;
 }
 
-static int open_dir(const struct dbt_ctx *ctx, int base, const char *path, bool strict)
+static int open_dir_with(const struct dbt_ctx *ctx, int base, const char *path, bool strict,
+                         int flags)
 {
-	const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 	struct open_how how = { .flags = (unsigned)flags,
 		                .resolve =
 		                        strict ? RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS : 0 };
 
 	return strict ? ctx->sys->openat2(base, path, &how)
 	              : ctx->sys->openat(base, path, flags, 0);
+}
+
+/* A directory that may be entered but not listed opens as a mere place: names in it can be looked at. Syncing it
+ * fails, so nothing can be changed there. */
+static int open_dir(const struct dbt_ctx *ctx, int base, const char *path, bool strict)
+{
+	int fd = open_dir_with(ctx, base, path, strict, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd == -EACCES)
+		fd = open_dir_with(ctx, base, path, strict, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd;
 }
 
 /* One component; a link is -ELOOP, as openat2 says it (O_DIRECTORY makes the kernel say -ENOTDIR).

@@ -1,6 +1,7 @@
 #include "flow/places.h"
 
 #include "base/vec.h"
+#include "flow/checks.h"
 #include "flow/remember.h"
 #include "survey/material.h"
 #include "survey/probe.h"
@@ -10,9 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-/* Space that a target keeps free besides: what promote asks for without --reserve. */
-static const uint64_t RESERVE_BYTES = 10ULL << 30;
 
 int dbt_places_init(struct dbt_places *places, const struct dbt_ctx *ctx,
                     const struct dbt_inventory_opts *opts, struct dbt_err *err)
@@ -199,9 +197,12 @@ void dbt_places_measure(struct dbt_places *places, struct dbt_inventory_place *p
 
 static bool could_hold(const struct dbt_place *place, uint64_t bytes)
 {
+	const uint64_t reserve =
+		dbt_default_reserve(place); /* as promote asks for without --reserve */
+
 	return !place->network && !place->ram && !place->overlay && !place->userspace &&
 	       !place->read_only && dbt_tier_rank(place->tier) >= 0 && place->free_bytes > bytes &&
-	       place->free_bytes - bytes > RESERVE_BYTES;
+	       place->free_bytes - bytes > reserve;
 }
 
 /* The mounts that could be targets at all; every one is looked at once. */

@@ -330,8 +330,8 @@ static void weigh(struct verdict *v, struct dbt_advice *advice, struct share *sh
 		measured &= forecast(&shares[i], sides, n > 1, gain);
 	if (!measured && !loaded) {
 		v->verdict = DBT_VERDICT_UNKNOWN;
-		(void)dbt_buf_addf(&v->text, "not measured: %s to %s", dbt_tier_name(from->tier),
-		                   dbt_tier_name(to->tier));
+		(void)dbt_buf_addf(&v->text, "a guess: move to %s (%s to %s, not measured)",
+		                   to->mount, dbt_tier_name(from->tier), dbt_tier_name(to->tier));
 		dbt_buf_clear(gain);
 		return;
 	}

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_FILES = 256 };
+enum { MAX_FILES = 256, MAX_SECONDS = 60 };
 
 const struct probe_pattern probe_patterns[N_PATTERNS] = {
 	{ DBT_PATTERN_RANDOM, 1, "random 4k reads" },
@@ -440,12 +440,19 @@ static int probe_all(const struct app *app, const struct probe_args *args,
 	return failed ? EXIT_FAILED : EXIT_DONE;
 }
 
-static int run(struct app *app, void *args, char **operands, size_t n_operands)
+static int run(struct app *app, void *data, char **operands, size_t n_operands)
 {
+	const struct probe_args *args = data;
 	dbt_autofree struct probe_subject *subjects = calloc(n_operands, sizeof(*subjects));
 	struct dbt_err err;
 	int status;
 
+	if (args->seconds > MAX_SECONDS) {
+		(void)dbt_err_set(&err, DBT_ERR_USAGE, -ERANGE,
+		                  "--seconds takes at most %d: a longer probe tells no more",
+		                  MAX_SECONDS);
+		return msg_fail(&err);
+	}
 	if (!subjects) {
 		(void)dbt_err_sys(&err, -ENOMEM, "cannot start");
 		return msg_fail(&err);
@@ -472,12 +479,10 @@ const struct command cmd_probe = {
 	.name = "probe",
 	.operands = "PATH...",
 	.summary = "measure the device below files or directories, or a block device",
-	.help = "Reads existing bytes only, never holes, compressed or cached ones; writes "
-		"nothing.\n"
-		"A figure is proved when the disks' own counters account for the bytes. With two "
-		"or\n"
-		"more paths the ratios to the first are told, and what encryption costs where one\n"
-		"device lies on the other.",
+	.help = "Reads existing bytes only, past the page cache, no holes, no compressed data;\n"
+		"writes nothing. A figure is proved when the disks' own counters account for\n"
+		"the bytes. With two or more paths the ratios to the first are told, and what\n"
+		"encryption costs where one device lies on the other.",
 	.opts = opts,
 	.args_bytes = sizeof(struct probe_args),
 	.min_operands = 1,

@@ -117,6 +117,8 @@ mount -t tmpfs none "$TMP/ram"
 head -c 8M /dev/urandom >"$TMP/ram/db"
 refused "$TMP/ram/db" "is memory"
 expect 1 dbtier probe /proc/self/io
+expect 2 dbtier probe --seconds 61 "$TMP/fast/db"
+expect 2 dbtier probe
 expect 1 dbtier probe "$TMP/ram"
 expect 1 dbtier probe "$TMP/nothing"
 mkfifo "$TMP/fifo"

@@ -66,12 +66,14 @@ const char *dbt_digest_hex(const struct dbt_digest *digest, char out[DBT_DIGEST_
 int dbt_digest_parse(const char *hex, struct dbt_digest *ret)
 {
 	struct dbt_digest d = { .set = true };
+	char half[17];
 
 	if (strlen(hex) != DBT_DIGEST_HEX_BYTES - 1 ||
 	    strspn(hex, "0123456789abcdef") != DBT_DIGEST_HEX_BYTES - 1)
 		return -EINVAL;
-	if (sscanf(hex, "%16" SCNx64 "%16" SCNx64, &d.high, &d.low) != 2)
-		return -EINVAL;
+	(void)snprintf(half, sizeof(half), "%.16s", hex);
+	d.high = strtoull(half, NULL, 16);
+	d.low = strtoull(hex + 16, NULL, 16);
 	*ret = d;
 	return 0;
 }

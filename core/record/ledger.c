@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/vec.h"
+#include "record/ident_text.h"
 #include "record/sql.h"
 
 #include <errno.h>
@@ -214,39 +215,6 @@ void dbt_ledger_close(struct dbt_ledger *ledger)
 	free(ledger);
 }
 
-/* --- identities as text --------------------------------------------------------------------------------- */
-
-enum { IDENT_TEXT_BYTES = 256 };
-
-static void ident_text(const struct dbt_ident *i, char out[IDENT_TEXT_BYTES])
-{
-	(void)snprintf(out, IDENT_TEXT_BYTES,
-	               "dev=%" PRIu64 " ino=%" PRIu64 " size=%" PRIu64 " mtime=%" PRId64
-	               " ctime=%" PRId64 " btime=%" PRId64 " mode=%" PRIo32 " uid=%" PRIu32
-	               " gid=%" PRIu32 " nlink=%" PRIu32,
-	               i->dev, i->ino, i->size_bytes, i->mtime_ns, i->ctime_ns, i->btime_ns,
-	               i->mode, i->uid, i->gid, i->nlink);
-}
-
-static int ident_parse(const unsigned char *text, struct dbt_ident *ret)
-{
-	struct dbt_ident i = { 0 };
-	int end = -1;
-
-	if (!text)
-		return -EINVAL;
-	(void)sscanf((const char *)text,
-	             "dev=%" SCNu64 " ino=%" SCNu64 " size=%" SCNu64 " mtime=%" SCNd64
-	             " ctime=%" SCNd64 " btime=%" SCNd64 " mode=%" SCNo32 " uid=%" SCNu32
-	             " gid=%" SCNu32 " nlink=%" SCNu32 "%n",
-	             &i.dev, &i.ino, &i.size_bytes, &i.mtime_ns, &i.ctime_ns, &i.btime_ns, &i.mode,
-	             &i.uid, &i.gid, &i.nlink, &end);
-	if (end < 0 || text[end] != '\0')
-		return -EINVAL;
-	*ret = i;
-	return 0;
-}
-
 /* --- writing -------------------------------------------------------------------------------------------- */
 
 int dbt_ledger_next_run(struct dbt_ledger *ledger, int64_t *ret, struct dbt_err *err)
@@ -267,15 +235,16 @@ int dbt_ledger_next_run(struct dbt_ledger *ledger, int64_t *ret, struct dbt_err 
 static int save_member(struct dbt_ledger *ledger, int64_t id, size_t seq,
                        const struct dbt_pmember *m, struct dbt_err *err)
 {
-	char source[IDENT_TEXT_BYTES], copied[IDENT_TEXT_BYTES], returned[IDENT_TEXT_BYTES];
+	char source[DBT_IDENT_TEXT_BYTES], copied[DBT_IDENT_TEXT_BYTES],
+		returned[DBT_IDENT_TEXT_BYTES];
 	sqlite3_stmt *s = dbt_sql_prepare(
 		ledger, "INSERT OR REPLACE INTO member VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
 
 	if (!s)
 		return err ? err->code : -EIO;
-	ident_text(&m->source, source);
-	ident_text(&m->copied, copied);
-	ident_text(&m->returned, returned);
+	dbt_ident_text(&m->source, source);
+	dbt_ident_text(&m->copied, copied);
+	dbt_ident_text(&m->returned, returned);
 	(void)sqlite3_bind_int64(s, 1, id);
 	dbt_sql_bind_u64(s, 2, seq);
 	dbt_sql_bind_bytes(s, 3, m->path);
@@ -447,6 +416,11 @@ static bool is_token(const char *s)
 	return strlen(s) == 16 && strspn(s, "0123456789abcdef") == 16;
 }
 
+static int parse_ident(const unsigned char *text, struct dbt_ident *ret)
+{
+	return text ? dbt_ident_parse((const char *)text, ret) : -EINVAL;
+}
+
 static int load_member(struct dbt_ledger *ledger, sqlite3_stmt *s, int64_t id,
                        struct dbt_pmember *m, struct dbt_err *err)
 {
@@ -463,9 +437,9 @@ static int load_member(struct dbt_ledger *ledger, sqlite3_stmt *s, int64_t id,
 	if (!is_absolute(m->path) || !is_absolute(m->copy) || !is_component(m->kept) ||
 	    !is_component(m->part) || (m->back && !is_component(m->back)))
 		return damaged(ledger, id, "a file name is not one", err);
-	if (ident_parse(sqlite3_column_text(s, 5), &m->source) < 0 ||
-	    ident_parse(sqlite3_column_text(s, 6), &m->copied) < 0 ||
-	    ident_parse(sqlite3_column_text(s, 7), &m->returned) < 0)
+	if (parse_ident(sqlite3_column_text(s, 5), &m->source) < 0 ||
+	    parse_ident(sqlite3_column_text(s, 6), &m->copied) < 0 ||
+	    parse_ident(sqlite3_column_text(s, 7), &m->returned) < 0)
 		return damaged(ledger, id, "an identity cannot be read", err);
 	if (!hex || strlen((const char *)hex) >= sizeof(m->xxh128))
 		return damaged(ledger, id, "a hash cannot be read", err);

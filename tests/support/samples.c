@@ -154,7 +154,7 @@ struct dbt_buf sample_hmmer_part(const char *magic)
 
 struct dbt_buf sample_ssi(uint64_t keys)
 {
-	enum { HEADER = 78, FILE_RECORD = 25, KEY_RECORD = 31 };
+	enum { HEADER = 78, FILE_RECORD = 25, KEY_RECORD = 31, ALIAS_RECORD = 15 };
 	struct dbt_buf b = { 0 };
 
 	put_be(&b, 0xd3d3c9b3, 4);
@@ -162,17 +162,17 @@ struct dbt_buf sample_ssi(uint64_t keys)
 	put_be(&b, 8, 4);
 	put_be(&b, 1, 2);
 	put_be(&b, keys, 8);
-	put_be(&b, 0, 8);
+	put_be(&b, keys, 8);
 	put_be(&b, FILE_RECORD - 16, 4);
 	put_be(&b, KEY_RECORD - 26, 4);
-	put_be(&b, 0, 4);
+	put_be(&b, ALIAS_RECORD - 5, 4);
 	put_be(&b, FILE_RECORD, 4);
 	put_be(&b, KEY_RECORD, 4);
-	put_be(&b, 0, 4);
+	put_be(&b, ALIAS_RECORD, 4);
 	put_be(&b, HEADER, 8);
 	put_be(&b, HEADER + FILE_RECORD, 8);
 	put_be(&b, HEADER + FILE_RECORD + keys * KEY_RECORD, 8);
-	put_fill(&b, 0, FILE_RECORD + keys * KEY_RECORD);
+	put_fill(&b, 0, FILE_RECORD + keys * (KEY_RECORD + ALIAS_RECORD));
 	return b;
 }
 

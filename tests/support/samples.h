@@ -32,7 +32,7 @@ struct dbt_buf sample_blast_index(unsigned version, bool protein, const char *lm
 
 /* .h3f or .h3p: one model between two magics. */
 struct dbt_buf sample_hmmer_part(const char *magic);
-/* .h3i: SSI 3.0 with this many primary keys. */
+/* .h3i: SSI 3.0 with this many primary and secondary keys. */
 struct dbt_buf sample_ssi(uint64_t keys);
 
 /* Writes whole sets below ROOT/dir ("" for ROOT itself). */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -392,6 +393,20 @@ static void bakta_tells_what_is_wrong_with_a_part(void **state)
 	dbt_scan_result_release(&r);
 }
 
+/* Before the light type there was none to tell: what stands there tells. */
+static void bakta_without_a_type_is_what_it_holds(void **state)
+{
+	struct dbt_scan_result r;
+
+	(void)state;
+	sample_bakta_dir(root, "db", true);
+	tree_put(root, "db/version.json", "{\"date\": \"2022-01-01\", \"major\": 4, \"minor\": 0}");
+	r = scan("db");
+	assert_true(only(&r)->complete);
+	assert_true(member(only(&r), "pscc.dmnd")->hot);
+	dbt_scan_result_release(&r);
+}
+
 static void a_version_alone_is_nothing(void **state)
 {
 	struct dbt_scan_result r;
@@ -576,8 +591,13 @@ static void depth_is_no_limit(void **state)
 	struct dbt_scan_result r;
 	int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct dbt_buf sample = sample_diamond(10);
+	struct rlimit before, few;
 
 	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = before;
+	few.rlim_cur = 256;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
 	for (int i = 0; i < DEPTH; i++) {
 		int next;
 
@@ -601,6 +621,7 @@ static void depth_is_no_limit(void **state)
 	assert_int_equal(r.n_databases, 1);
 	assert_int_equal(r.troubles_total, 0);
 	dbt_scan_result_release(&r);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	/* tree_remove goes by path; this is too deep for it. */
 	fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	for (int i = 0; i < DEPTH; i++) {
@@ -829,6 +850,7 @@ int main(void)
 		TEST(hmmer_is_complete_or_says_why),
 		TEST(bakta_is_one_with_its_parts),
 		TEST(bakta_tells_what_is_wrong_with_a_part),
+		TEST(bakta_without_a_type_is_what_it_holds),
 		TEST(a_version_alone_is_nothing),
 		TEST(a_promoted_file_is_shown_once),
 		TEST(a_promoted_member_counts_in_its_set),

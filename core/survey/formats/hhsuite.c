@@ -17,7 +17,9 @@ static bool largest_end(const char *text, uint64_t *ret)
 		const char *tab = memchr(at, '\t', (size_t)(end - at));
 		uint64_t off, len;
 
-		if (!tab++ || !dbt_read_number(&tab, &off) || *tab++ != '\t' ||
+		if (tab)
+			tab++;
+		if (!tab || !dbt_read_number(&tab, &off) || *tab++ != '\t' ||
 		    !dbt_read_number(&tab, &len) || off + len < off)
 			return false;
 		largest = off + len > largest ? off + len : largest;

@@ -27,9 +27,8 @@ const struct dbt_format dbt_format_eggnog = {
 	.name = "eggNOG-mapper data",
 	.tools = "eggNOG-mapper",
 	.members = "eggnog.db, eggnog_proteins.dmnd, eggnog.taxa.db, mmseqs/, pfam/, hmmer/",
-	.note = "opened for writing where that is allowed: with a link that dangles it makes an "
-	        "empty "
-		"database at the link's target; --dbmem loads eggnog.db into memory",
+	.note = "never let its link dangle: it is opened for writing, and an empty one would "
+	        "appear",
 	.proof = DBT_PROOF_DIRECTORY,
 	.shape = DBT_SHAPE_COMPOSITE,
 	.moves = DBT_MOVES_FILE,

@@ -27,8 +27,7 @@ const struct dbt_format dbt_format_eggnog = {
 	.name = "eggNOG-mapper data",
 	.tools = "eggNOG-mapper",
 	.members = "eggnog.db, eggnog_proteins.dmnd, eggnog.taxa.db, mmseqs/, pfam/, hmmer/",
-	.note = "never let its link dangle: it is opened for writing, and an empty one would "
-	        "appear",
+	.note = "opened for writing: a dangling link leaves an empty database behind",
 	.proof = DBT_PROOF_DIRECTORY,
 	.shape = DBT_SHAPE_COMPOSITE,
 	.moves = DBT_MOVES_FILE,

@@ -345,7 +345,7 @@ static int find_cleaner(const struct dbt_ctx *ctx, const char *target, struct db
 		return dbt_err_sys(err, -ENOMEM, "cannot check '%s'", target);
 	}
 	r = dbt_tmpfiles_find(ctx, path, ret);
-	return r < 0 ? dbt_err_sys(err, r, "cannot read the tmpfiles.d configuration") : r;
+	return r < 0 ? dbt_err_sys(err, r, "cannot read the rules of 'tmpfiles.d'") : r;
 }
 
 int dbt_check_cleaner(const struct dbt_ctx *ctx, const char *target, bool must_last,

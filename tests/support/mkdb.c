@@ -76,7 +76,7 @@ static void put(FILE *f, const void *data, size_t len)
 static void put_le(FILE *f, uint64_t v, unsigned bytes)
 {
 	for (unsigned i = 0; i < bytes; i++)
-		(void)fputc((int)(v >> (8 * i) & 0xff), f);
+		(void)fputc(i < sizeof(v) ? (int)(v >> (8 * i) & 0xff) : 0, f);
 }
 
 static void put_be(FILE *f, uint64_t v, unsigned bytes)

@@ -53,8 +53,8 @@ static const struct dbt_lead leads[] = {
 
 static const struct dbt_rule rules[] = {
 	{ .pattern = "*", .class = DBT_CLASS_RANDOM_PREAD, .flags = DBT_RULE_HOT },
-	{ .pattern = "*-wal", .class = DBT_CLASS_RANDOM_PREAD },
-	{ .pattern = "*-shm", .class = DBT_CLASS_RANDOM_MMAP },
+	{ .pattern = "*-wal", .class = DBT_CLASS_COLD },
+	{ .pattern = "*-shm", .class = DBT_CLASS_COLD },
 	{ .pattern = "*-journal", .class = DBT_CLASS_COLD },
 	{ 0 },
 };
@@ -67,7 +67,9 @@ const struct dbt_format dbt_format_sqlite = {
 	.members = "the file, with -wal, -shm or -journal beside it while it is written to",
 	.proof = DBT_PROOF_MAGIC,
 	.shape = DBT_SHAPE_FILE,
-	.moves = DBT_MOVES_SET,
+	/* The main file alone: siblings with anything in them forbid a move, those without belong to
+	 * whoever has it open and would be looked for beside the copy. */
+	.moves = DBT_MOVES_FILE,
 	.any_name = true,
 	.leads = leads,
 	.rules = rules,

@@ -44,14 +44,13 @@ int msg_exit_status(const struct dbt_err *err)
 	int signo = atomic_load(signals_cancel());
 
 	switch (err->kind) {
-	case DBT_ERR_NONE:
-		return EXIT_DONE;
 	case DBT_ERR_USAGE:
 		return EXIT_USAGE_ERROR;
 	case DBT_ERR_REFUSED:
 		return EXIT_REFUSED;
 	case DBT_ERR_INTERRUPTED:
 		return signo ? 128 + signo : EXIT_FAILED;
+	case DBT_ERR_NONE: /* a failure all the same, only without its reason */
 	case DBT_ERR_SYSTEM:
 	case DBT_ERR_UNKNOWN:
 	case DBT_ERR_VERIFY:

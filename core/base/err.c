@@ -104,6 +104,16 @@ int dbt_err_refuse(struct dbt_err *err, const char *fmt, ...)
 	return err->code;
 }
 
+/* A caller that forgot to say what failed must not turn into success. */
+static int code_of(struct dbt_err *err)
+{
+	if (err->kind == DBT_ERR_NONE)
+		err->kind = DBT_ERR_SYSTEM;
+	if (err->code >= 0)
+		err->code = -EIO;
+	return err->code;
+}
+
 int dbt_err_wrap(struct dbt_err *err, const char *fmt, ...)
 {
 	char inner[DBT_ERR_TEXT_BYTES];
@@ -118,7 +128,7 @@ int dbt_err_wrap(struct dbt_err *err, const char *fmt, ...)
 	va_end(ap);
 	append_str(err->text, ": ");
 	append_str(err->text, inner);
-	return err->code;
+	return code_of(err);
 }
 
 int dbt_err_add(struct dbt_err *err, const char *fmt, ...)
@@ -131,7 +141,7 @@ int dbt_err_add(struct dbt_err *err, const char *fmt, ...)
 	va_start(ap, fmt);
 	append(err->text, fmt, ap);
 	va_end(ap);
-	return err->code;
+	return code_of(err);
 }
 
 void dbt_err_clear(struct dbt_err *err)

@@ -137,18 +137,23 @@ static int apply_meta(const struct pass *pass, struct dbt_err *err)
 	struct dbt_meta_report report = { 0 };
 	int r = dbt_meta_apply(pass->flow->ctx, pass->src, pass->dst, &report, err);
 
-	if (r == 0)
+	if (r < 0)
+		(void)dbt_err_wrap(err, "'%s'", pass->m->copy);
+	else
 		r = report_meta(pass, &report, err);
 	dbt_meta_report_release(&report);
-	if (r == 0)
-		r = dbt_meta_apply_times(pass->flow->ctx, &pass->m->source, pass->dst, err);
+	if (r < 0)
+		return r;
+	r = dbt_meta_apply_times(pass->flow->ctx, &pass->m->source, pass->dst, err);
+	if (r < 0)
+		return dbt_err_wrap(err, "'%s'", pass->m->copy);
 	if (r > 0)
 		dbt_ctx_log(pass->flow->ctx, DBT_LOG_NOTE,
 		            "the filesystem of '%s' keeps times more coarsely: its mtime is not "
 		            "exactly the "
 		            "original's",
 		            pass->m->copy);
-	return r < 0 ? r : 0;
+	return 0;
 }
 
 static int copy_bytes(struct pass *pass, struct dbt_err *err)
@@ -301,8 +306,11 @@ static int give_name(struct dbt_flow *flow, struct dbt_pmember *m, struct dbt_er
 	r = rename_no_replace(flow->ctx, &at, m->part);
 	if (r < 0)
 		(void)dbt_err_sys(err, r, "cannot give the copy its name '%s'", m->copy);
-	if (r == 0)
+	if (r == 0) {
 		r = dbt_at_ident(flow->ctx, &at, &now);
+		if (r < 0)
+			(void)dbt_err_sys(err, r, "cannot look at the copy '%s'", m->copy);
+	}
 	if (r == 0 && !dbt_ident_same_content(&now, &m->copied, false, false))
 		r = dbt_err_set(err, DBT_ERR_CHANGED, -ESTALE, "'%s' is not the copy that was made",
 		                m->copy);

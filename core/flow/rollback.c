@@ -163,13 +163,28 @@ static int check_digest(const struct dbt_promotion *p, const struct dbt_pmember 
 		m->copy);
 }
 
+/* The copy carries what the original had, except that its filesystem may keep times more coarsely: those are in
+ * the ledger. A filesystem that cannot hold the exact time is fine. */
+static int carry_meta(struct dbt_flow *flow, const struct dbt_promotion *p,
+                      const struct dbt_pmember *m, const struct dbt_ident *from, int src, int dst,
+                      struct dbt_err *err)
+{
+	const struct dbt_ident *times = p->rollback_mode == DBT_ROLLBACK_PLAIN ? &m->source : from;
+	struct dbt_meta_report report = { 0 };
+	int r = dbt_meta_apply(flow->ctx, src, dst, &report, err);
+
+	dbt_meta_report_release(&report);
+	if (r == 0)
+		r = dbt_meta_apply_times(flow->ctx, times, dst, err);
+	return r < 0 ? dbt_err_wrap(err, "the file for '%s'", m->path) : 0;
+}
+
 static int fill_back(struct dbt_flow *flow, const struct dbt_promotion *p, struct dbt_pmember *m,
                      int src, int dst, uint64_t limit_bytes_s, struct dbt_err *err)
 {
 	const struct dbt_copy_opts opts = { .limit_bytes_s = limit_bytes_s,
 		                            .shown_src = m->copy,
 		                            .shown_dst = m->path };
-	struct dbt_meta_report report = { 0 };
 	struct dbt_copy_result result;
 	struct dbt_ident from, after;
 	int r = dbt_ident_fd(flow->ctx, src, &from);
@@ -180,10 +195,7 @@ static int fill_back(struct dbt_flow *flow, const struct dbt_promotion *p, struc
 	if (r == 0)
 		r = check_digest(p, m, &result.digest, err);
 	if (r == 0)
-		r = dbt_meta_apply(flow->ctx, src, dst, &report, err);
-	dbt_meta_report_release(&report);
-	if (r == 0)
-		r = dbt_meta_apply_times(flow->ctx, &from, dst, err);
+		r = carry_meta(flow, p, m, &from, src, dst, err);
 	if (r < 0)
 		return r;
 	r = dbt_ident_fd(flow->ctx, src, &after);
@@ -510,11 +522,17 @@ int dbt_rollback_without_ledger(const struct dbt_ctx *ctx, const char *path, boo
 		r = dbt_swap_exchange(ctx, &l.at, &(struct dbt_expect){ .link_text = l.text },
 		                      l.kept, &(struct dbt_expect){ .ident = &l.original }, NULL,
 		                      NULL, err);
-	if (r == 0)
+	if (r == 0) {
 		r = dbt_swap_unlink(ctx, l.at.dirfd, l.kept,
 		                    &(struct dbt_expect){ .link_text = l.text });
-	if (r >= 0)
-		r = dbt_at_sync_dir(ctx, &l.at);
+		if (r >= 0)
+			r = dbt_at_sync_dir(ctx, &l.at);
+		if (r < 0)
+			(void)dbt_err_sys(err, r,
+			                  "'%s' is the original again, but its directory could not be "
+			                  "cleaned of the link '%s' and flushed",
+			                  l.at.shown, l.kept);
+	}
 	if (r == 0) {
 		*ret_copy = l.text;
 		l.text = NULL;

@@ -178,8 +178,11 @@ int dbt_swap_by_hardlink(const struct dbt_ctx *ctx, const struct dbt_at *at,
 		return dbt_err_sys(err, r, "cannot keep '%s' as '%s'", at->shown, kept);
 	after.with_ctime = false; /* the new link changed it */
 	r = as_expected(ctx, at->dirfd, kept, &after, err);
-	if (r == 0)
+	if (r == 0) {
 		r = ctx->sys->fsync(at->dirfd);
+		if (r < 0)
+			(void)dbt_err_sys(err, r, "cannot flush the directory of '%s'", at->shown);
+	}
 	if (r == 0)
 		r = dbt_swap_make_link(ctx, at, temp, text, expect->ident, err);
 	if (r == 0)

@@ -73,8 +73,8 @@ recover_and_settle()
 }
 
 pair "${DBT_KILL_SLOW:-ext4}" "${DBT_KILL_FAST:-xfs}" 4G
-mkdir "$TMP/mem/reference"
-ln -s "$TMP/mem/reference" "$TMP/reference"
+mkdir "$PAIR/reference"
+ln -s "$PAIR/reference" "$TMP/reference"
 head -c "$size" /dev/urandom >"$SLOW/a.bin"
 cp "$SLOW/a.bin" "$TMP/reference/a.bin"
 touch -d '2001-02-03 04:05:06.123456789' "$SLOW/a.bin"

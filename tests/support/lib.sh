@@ -57,17 +57,17 @@ need_mounts()
 }
 
 # fs_new NAME TYPE SIZE [mkfs options]: a filesystem in a file, mounted at $TMP/NAME through a loop device that goes
-# away with the mount. The file lies in $FS_IMAGES if that is set. Skips where the kernel or mkfs is missing.
+# away with the mount. FS_IMAGES and FS_MOUNTS name other directories for both. Skips where the kernel or mkfs is missing.
 fs_new()
 {
-	local name=$1 type=$2 size=$3 why image=${FS_IMAGES:-$TMP}/$1.img
+	local type=$2 size=$3 why image=${FS_IMAGES:-$TMP}/$1.img point=${FS_MOUNTS:-$TMP}/$1
 
 	shift 3
 	need_command "mkfs.$type" "of mkfs.$type"
 	truncate -s "$size" "$image"
 	"mkfs.$type" -q "$@" "$image" >/dev/null 2>&1 || fail "mkfs.$type $* on $size"
-	mkdir "$TMP/$name"
-	why=$(mount -t "$type" -o loop "$image" "$TMP/$name" 2>&1) || skip "cannot mount $type: $why"
+	mkdir "$point"
+	why=$(mount -t "$type" -o loop "$image" "$point" 2>&1) || skip "cannot mount $type: $why"
 }
 
 # run COMMAND...: its output in $TMP/out and $TMP/err, its exit status in $status.

@@ -2,39 +2,40 @@
 # need_mounts "$@" before.
 # shellcheck shell=bash
 
+# The mount points must not lie below /tmp, which is emptied at boot and so no place for a promotion that must last:
+# they lie in a tmpfs of this script's own over /mnt, or over /srv where the program itself is below /mnt.
+if [[ $DBTIER$DBT_SOURCE == */mnt/* ]]; then
+	PAIR=/srv
+else
+	PAIR=/mnt
+fi
+mount -t tmpfs -o size=80%,mode=755 tmpfs "$PAIR"
+SLOW=$PAIR/slow FAST=$PAIR/fast
+
 # pair SLOWTYPE FASTTYPE [SIZE]: fresh filesystems at $SLOW and $FAST. Their images lie in memory, so that hundreds
 # of runs take seconds; for dbtier they are then equally fast, and promoting between them needs --force. With
 # PAIR_SLOW_ON_DISK=1 the slow one lies on the disk below $TMP: then nothing is known of its speed.
 pair()
 {
-	local size=${3:-320M}
+	local size=${3:-320M} images=$PAIR
 
 	pair_down
-	[[ -d $TMP/mem ]] || {
-		mkdir "$TMP/mem"
-		mount -t tmpfs -o size=80% tmpfs "$TMP/mem"
-	}
-	if [[ ${PAIR_SLOW_ON_DISK-} ]]; then
-		fs_new slow "$1" "$size"
-	else
-		FS_IMAGES=$TMP/mem fs_new slow "$1" "$size"
-	fi
-	FS_IMAGES=$TMP/mem fs_new fast "$2" "$size"
-	SLOW=$TMP/slow FAST=$TMP/fast
+	[[ -z ${PAIR_SLOW_ON_DISK-} ]] || images=$TMP
+	FS_IMAGES=$images FS_MOUNTS=$PAIR fs_new slow "$1" "$size"
+	FS_IMAGES=$PAIR FS_MOUNTS=$PAIR fs_new fast "$2" "$size"
 	rm -rf "$SLOW/lost+found" "$FAST/lost+found"
 }
 
 pair_down()
 {
-	local name
+	local point
 
-	for name in slow fast; do
-		[[ -d $TMP/$name ]] || continue
-		umount "$TMP/$name"
-		rmdir "$TMP/$name"
-		rm -f "$TMP/mem/$name.img" "$TMP/$name.img"
+	for point in "$SLOW" "$FAST"; do
+		[[ -d $point ]] || continue
+		umount "$point"
+		rmdir "$point"
 	done
-	rm -rf "$TMP/state"
+	rm -rf "$PAIR"/*.img "$TMP/slow.img" "$TMP/state"
 }
 
 # throttle IOPS: the slow filesystem's device gives that many reads a second to this script and its children. False
@@ -65,6 +66,8 @@ pair_cleanup()
 		echo $$ >/sys/fs/cgroup/blkio/cgroup.procs
 		rmdir "$THROTTLE" || true
 	fi
+	umount "$SLOW" "$FAST" 2>/dev/null || true
+	umount -l "$PAIR"
 	lib_cleanup
 }
 trap pair_cleanup EXIT

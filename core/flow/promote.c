@@ -1,12 +1,12 @@
 #include "flow/promote.h"
 
 #include "base/cleanup.h"
+#include "flow/carry.h"
 #include "flow/dirs.h"
 #include "flow/exchange.h"
 #include "flow/look.h"
 #include "flow/remove.h"
 #include "move/copy.h"
-#include "move/meta.h"
 #include "move/swap.h"
 
 #include <errno.h>
@@ -112,50 +112,6 @@ static int check_source(const struct pass *pass, struct dbt_err *err)
 	return 0;
 }
 
-static int report_meta(const struct pass *pass, const struct dbt_meta_report *report,
-                       struct dbt_err *err)
-{
-	dbt_autofree char *text = NULL;
-
-	if (report->readability)
-		return dbt_err_refuse(
-			err,
-			"the copy of '%s' could not be read by the same users: %s; run it as "
-			"root, or choose another target",
-			pass->m->path, report->readability);
-	if (dbt_meta_report_text(report, &text) < 0)
-		return dbt_err_sys(err, -ENOMEM, "cannot compare '%s' with its copy",
-		                   pass->m->path);
-	if (*text != '\0')
-		dbt_ctx_log(pass->flow->ctx, DBT_LOG_NOTE, "the copy of '%s' differs in: %s",
-		            pass->m->path, text);
-	return 0;
-}
-
-static int apply_meta(const struct pass *pass, struct dbt_err *err)
-{
-	struct dbt_meta_report report = { 0 };
-	int r = dbt_meta_apply(pass->flow->ctx, pass->src, pass->dst, &report, err);
-
-	if (r < 0)
-		(void)dbt_err_wrap(err, "'%s'", pass->m->copy);
-	else
-		r = report_meta(pass, &report, err);
-	dbt_meta_report_release(&report);
-	if (r < 0)
-		return r;
-	r = dbt_meta_apply_times(pass->flow->ctx, &pass->m->source, pass->dst, err);
-	if (r < 0)
-		return dbt_err_wrap(err, "'%s'", pass->m->copy);
-	if (r > 0)
-		dbt_ctx_log(pass->flow->ctx, DBT_LOG_NOTE,
-		            "the filesystem of '%s' keeps times more coarsely: its mtime is not "
-		            "exactly the "
-		            "original's",
-		            pass->m->copy);
-	return 0;
-}
-
 static int copy_bytes(struct pass *pass, struct dbt_err *err)
 {
 	const struct dbt_copy_opts opts = copy_opts(pass);
@@ -167,7 +123,13 @@ static int copy_bytes(struct pass *pass, struct dbt_err *err)
 	if (r == 0)
 		r = check_source(pass, err);
 	if (r == 0)
-		r = apply_meta(pass, err);
+		r = dbt_carry_meta(ctx,
+		                   &(struct dbt_carry){ .src = pass->src,
+		                                        .dst = pass->dst,
+		                                        .shown_src = pass->m->path,
+		                                        .shown_dst = pass->m->copy,
+		                                        .times = &pass->m->source },
+		                   err);
 	if (r < 0)
 		return r;
 	r = ctx->sys->fsync(pass->dst);

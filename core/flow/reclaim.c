@@ -1,25 +1,16 @@
 #include "flow/reclaim.h"
 
 #include "base/cleanup.h"
+#include "flow/carry.h"
 #include "flow/checks.h"
 #include "flow/dirs.h"
 #include "flow/look.h"
 #include "flow/prove.h"
-#include "move/meta.h"
 #include "move/swap.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
-
-/* The ledger knows mtime; attributes of the filesystem (nodatacow, project id) are how a file is kept, not what
- * it holds. */
-static bool may_go(const struct dbt_meta_item *item)
-{
-	return strcmp(item->what, "mtime") == 0 || strcmp(item->what, "project id") == 0 ||
-	       strncmp(item->what, "attribute ", strlen("attribute ")) == 0;
-}
 
 /* The copy carries everything that a rollback has to bring back: owner, mode, extended attributes, ACLs. */
 static int check_meta(struct dbt_flow *flow, const struct dbt_pmember *m,
@@ -28,6 +19,7 @@ static int check_meta(struct dbt_flow *flow, const struct dbt_pmember *m,
 	dbt_autoclose int original = dbt_at_open(flow->ctx, kept, O_RDONLY | O_NONBLOCK, 0);
 	dbt_autoclose int copy = dbt_at_open(flow->ctx, &look->copy, O_RDONLY | O_NONBLOCK, 0);
 	struct dbt_meta_report report = { 0 };
+	const struct dbt_meta_item *loss;
 	int r;
 
 	if (original < 0)
@@ -37,12 +29,12 @@ static int check_meta(struct dbt_flow *flow, const struct dbt_pmember *m,
 	r = dbt_meta_compare(flow->ctx, original, copy, &report, err);
 	if (r < 0)
 		return dbt_err_wrap(err, "'%s'", m->copy);
-	for (size_t i = 0; r == 0 && i < report.n; i++)
-		if (!may_go(&report.items[i]))
-			r = dbt_err_refuse(err,
-			                   "the copy '%s' lacks what the original has: %s (%s); "
-			                   "the original stays",
-			                   m->copy, report.items[i].what, report.items[i].why);
+	loss = dbt_carry_loss(&report);
+	if (loss)
+		r = dbt_err_refuse(err,
+		                   "the copy '%s' lacks what the original has: %s (%s); "
+		                   "the original stays",
+		                   m->copy, loss->what, loss->why);
 	dbt_meta_report_release(&report);
 	return r;
 }

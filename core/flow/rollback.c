@@ -1,12 +1,12 @@
 #include "flow/rollback.h"
 
 #include "base/cleanup.h"
+#include "flow/carry.h"
 #include "flow/dirs.h"
 #include "flow/exchange.h"
 #include "flow/look.h"
 #include "flow/remove.h"
 #include "move/copy.h"
-#include "move/meta.h"
 #include "move/swap.h"
 #include "sys/lock.h"
 
@@ -163,22 +163,6 @@ static int check_digest(const struct dbt_promotion *p, const struct dbt_pmember 
 		m->copy);
 }
 
-/* The copy carries what the original had, except that its filesystem may keep times more coarsely: those are in
- * the ledger. A filesystem that cannot hold the exact time is fine. */
-static int carry_meta(struct dbt_flow *flow, const struct dbt_promotion *p,
-                      const struct dbt_pmember *m, const struct dbt_ident *from, int src, int dst,
-                      struct dbt_err *err)
-{
-	const struct dbt_ident *times = p->rollback_mode == DBT_ROLLBACK_PLAIN ? &m->source : from;
-	struct dbt_meta_report report = { 0 };
-	int r = dbt_meta_apply(flow->ctx, src, dst, &report, err);
-
-	dbt_meta_report_release(&report);
-	if (r == 0)
-		r = dbt_meta_apply_times(flow->ctx, times, dst, err);
-	return r < 0 ? dbt_err_wrap(err, "the file for '%s'", m->path) : 0;
-}
-
 static int fill_back(struct dbt_flow *flow, const struct dbt_promotion *p, struct dbt_pmember *m,
                      int src, int dst, uint64_t limit_bytes_s, struct dbt_err *err)
 {
@@ -187,6 +171,15 @@ static int fill_back(struct dbt_flow *flow, const struct dbt_promotion *p, struc
 		                            .shown_dst = m->path };
 	struct dbt_copy_result result;
 	struct dbt_ident from, after;
+	/* The copy's filesystem may keep times more coarsely: the original's are in the ledger. */
+	const struct dbt_carry carry = {
+		.src = src,
+		.dst = dst,
+		.shown_src = m->copy,
+		.shown_dst = m->path,
+		.times = p->rollback_mode == DBT_ROLLBACK_PLAIN ? &m->source : &from,
+		.whole = p->rollback_mode != DBT_ROLLBACK_DISCARD_CHANGES,
+	};
 	int r = dbt_ident_fd(flow->ctx, src, &from);
 
 	if (r < 0)
@@ -195,7 +188,7 @@ static int fill_back(struct dbt_flow *flow, const struct dbt_promotion *p, struc
 	if (r == 0)
 		r = check_digest(p, m, &result.digest, err);
 	if (r == 0)
-		r = carry_meta(flow, p, m, &from, src, dst, err);
+		r = dbt_carry_meta(flow->ctx, &carry, err);
 	if (r < 0)
 		return r;
 	r = dbt_ident_fd(flow->ctx, src, &after);

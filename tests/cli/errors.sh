@@ -2,6 +2,7 @@
 # An error at every system call that changes something, of promote, rollback, reclaim and recover, one run per call
 # and error, once and from then on. The path always gives its bytes, a failure has a message that names something,
 # recover leaves nothing behind, and a second run succeeds. DBT_FULL=1: on all filesystems, at every call.
+# DBT_ONLY=NAME: only operations with that in their name.
 # needs: loop
 # timeout: 600
 . "$(dirname "$0")/../support/lib.sh"
@@ -85,6 +86,7 @@ sweep()
 	local name=$1 base=$2 how=${3#inode} line call error n runs=0
 
 	shift 3
+	[[ $name == *${DBT_ONLY-}* ]] || return 0
 	for line in "${errors[@]}"; do
 		call=${line%% *}
 		for error in ${line#* }; do

@@ -2,6 +2,7 @@
 # kill -9 at every system call that changes something, of promote, rollback, reclaim and recover, one run per call.
 # After each the path gives its bytes; then recover; then the path gives its bytes and everything is either promoted
 # and healthy or as it was. DBT_FULL=1: on all filesystems, at every write of the ledger.
+# DBT_ONLY=NAME: only operations with that in their name.
 # needs: loop
 # timeout: 600
 . "$(dirname "$0")/../support/lib.sh"
@@ -20,6 +21,7 @@ sweep()
 	local name=$1 base=$2 how=${3#inode} call n runs=0
 
 	shift 3
+	[[ $name == *${DBT_ONLY-}* ]] || return 0
 	for call in "${SWEEP_CALLS[@]}" "${SWEEP_LEDGER_CALLS[@]}"; do
 		for ((n = 1; ; n += $(step "$call"))); do
 			WHEN="$name, killed at $call number $n"

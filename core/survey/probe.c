@@ -34,7 +34,7 @@ enum {
 static const double ENOUGH_INTERVAL = 0.05;
 static const double WIDE_INTERVAL = 0.15;
 static const double BUSY = 0.25;
-/* With half of the time or the transfers taken by others, a figure is not the device's. */
+/* With half of the time taken by others, a figure is not the device's. */
 static const double VERY_BUSY = 0.5;
 /* The counters count what was asked of the disks: a little less than ours is a rounding of ramp and
  * partial blocks, much less is memory. */
@@ -95,13 +95,15 @@ static double look_if_busy(const struct dbt_ctx *ctx, const struct dbt_place *pl
 	struct timespec pause = { .tv_nsec = (long)IDLE_LOOK_NS };
 	struct counts before = count(ctx, place), after;
 	uint64_t start = ctx->sys->now_ns(), ns;
+	double share;
 
 	if (!before.disks_known)
 		return 0;
 	(void)nanosleep(&pause, NULL);
 	after = count(ctx, place);
 	ns = ctx->sys->now_ns() - start;
-	return ns > 0 ? (double)(after.busy_ms - before.busy_ms) * (double)MS_NS / (double)ns : 0;
+	share = ns > 0 ? (double)(after.busy_ms - before.busy_ms) * (double)MS_NS / (double)ns : 0;
+	return share < 1 ? share : 1;
 }
 
 /* --- one run --- */
@@ -163,7 +165,7 @@ struct run_facts {
 	struct dbt_reading reading;
 	struct dbt_probestat stat;
 	uint64_t span_bytes;
-	double busy_before;
+	double other_work;
 	bool cached_used;
 };
 
@@ -178,12 +180,14 @@ static int run_once(const struct dbt_ctx *ctx, const struct dbt_probe_target *ta
 		return r;
 	f->span_bytes = plan.extents.data_bytes;
 	f->cached_used = plan.cached_used;
-	f->busy_before = look_if_busy(ctx, target->place);
+	f->other_work = look_if_busy(ctx, target->place);
 	f->before = count(ctx, target->place);
 	r = dbt_reader_run(ctx, &plan, goal->jobs, random, goal->max_ns,
 	                   random ? enough_random : enough_stream, goal, &f->reading);
 	f->after = count(ctx, target->place);
 	dbt_probe_plan_release(&plan);
+	if (r == 0 && !f->reading.interrupted)
+		f->other_work = (f->other_work + look_if_busy(ctx, target->place)) / 2;
 	if (r == -ETIMEDOUT)
 		return dbt_err_sys(err, r, "the device below '%s' does not answer",
 		                   target->paths[0]);
@@ -209,7 +213,7 @@ static int summarise(const struct dbt_probe_target *target, const struct goal *g
 
 /* --- the result --- */
 
-static double share(uint64_t part, uint64_t whole)
+static double fraction(uint64_t part, uint64_t whole)
 {
 	return whole > 0 ? (double)part / (double)whole : 0;
 }
@@ -227,32 +231,17 @@ static bool is_proved(const struct dbt_place *place, const struct run_facts *f, 
 		               "not proved: there is no local disk whose counters could tell");
 	else if (!f->before.disks_known || !f->after.disks_known)
 		(void)snprintf(text, text_size, "not proved: a disk keeps no counters");
-	else if (share(disks, ours) < PROVED_SHARE)
+	else if (fraction(disks, ours) < PROVED_SHARE)
 		(void)snprintf(text, text_size,
 		               "not proved: the disks delivered only %.0f %% of the bytes, the "
 		               "rest came from memory",
-		               100 * share(disks, ours));
-	else if (f->before.self_known && f->after.self_known && share(self, ours) < PROVED_SHARE)
+		               100 * fraction(disks, ours));
+	else if (f->before.self_known && f->after.self_known && fraction(self, ours) < PROVED_SHARE)
 		(void)snprintf(text, text_size,
 		               "not proved: the kernel counts only %.0f %% of the bytes as read "
 		               "from a device",
-		               100 * share(self, ours));
+		               100 * fraction(self, ours));
 	return *text == '\0';
-}
-
-/* What the disks transferred beyond what we caused. Read-ahead is ours. */
-static double other_work(const struct run_facts *f)
-{
-	uint64_t ours = f->reading.read_bytes, all, self;
-
-	if (!f->before.disks_known || !f->after.disks_known)
-		return 0;
-	self = f->after.self_read_bytes - f->before.self_read_bytes;
-	if (f->before.self_known && f->after.self_known && self > ours)
-		ours = self;
-	all = f->after.read_bytes - f->before.read_bytes + f->after.written_bytes -
-	      f->before.written_bytes;
-	return all > ours ? share(all - ours, all) : 0;
 }
 
 static int add_note(struct dbt_buf *notes, const char *text)
@@ -272,10 +261,6 @@ static int write_notes(const struct goal *goal, const struct run_facts *f, const
 	int r = add_note(&notes, unproved);
 
 	(void)snprintf(text, sizeof(text), "the disk was %.0f %% busy with other work",
-	               100 * (f->busy_before > 1 ? 1 : f->busy_before));
-	if (r == 0 && f->busy_before > BUSY)
-		r = add_note(&notes, text);
-	(void)snprintf(text, sizeof(text), "%.0f %% of the disks' transfers were other work",
 	               100 * out->other_work);
 	if (r == 0 && out->other_work > BUSY)
 		r = add_note(&notes, text);
@@ -314,13 +299,13 @@ static int fill_result(const struct dbt_probe_target *target, const struct goal 
 		.reads = f->stat.n,
 		.elapsed_ns = f->stat.elapsed_ns,
 		.interval = f->stat.interval,
-		.other_work = other_work(f),
+		.other_work = f->other_work,
+		.busy = f->other_work > VERY_BUSY,
 		.span_bytes = f->span_bytes,
 		.read_bytes = f->reading.read_bytes,
 		.interrupted = f->reading.interrupted,
 	};
 
-	out.busy = out.other_work > VERY_BUSY || f->busy_before > VERY_BUSY;
 	out.proved = is_proved(target->place, f, unproved, sizeof(unproved));
 	if (write_notes(goal, f, unproved, &out) < 0)
 		return dbt_err_sys(err, -ENOMEM, "cannot report a probe");
@@ -348,7 +333,7 @@ int dbt_probe_run(const struct dbt_ctx *ctx, const struct dbt_probe_target *targ
 	r = run_once(ctx, target, &goal, &f, err);
 	used = ctx->sys->now_ns() - start;
 	/* A burst of other work spoils a short run: once more in the time that is left. */
-	if (r == 0 && f.reading.failed == 0 && !f.reading.interrupted && other_work(&f) > BUSY &&
+	if (r == 0 && f.reading.failed == 0 && !f.reading.interrupted && f.other_work > BUSY &&
 	    used < goal.max_ns - goal.max_ns / 4) {
 		free(f.reading.samples);
 		f = (struct run_facts){ 0 };

@@ -27,7 +27,7 @@ struct dbt_probe_result {
 	uint64_t reads;      /* those that counted; the first ones of a run do not */
 	uint64_t elapsed_ns; /* while they ran */
 	double interval;     /* half the 95 % confidence interval of the mean, relative to it */
-	double other_work;   /* share of the disks' requests that were not ours, 0 to 1 */
+	double other_work; /* share of the time the disks had other work, right before and after */
 	uint64_t span_bytes; /* how much data the reads were spread over */
 	uint64_t read_bytes; /* everything that was read, ramp included */
 	bool busy;           /* the disks had much other work: the figure is theirs and ours */

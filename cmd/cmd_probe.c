@@ -308,12 +308,13 @@ static int find_files(struct probe_subject *s, struct dbt_err *err)
 static int place_of(const struct app *app, const struct dbt_mounts *mounts, struct probe_subject *s,
                     const struct dbt_speeds *speeds, struct dbt_err *err)
 {
-	dbt_autoclose int fd = open(s->files.items[0], O_PATH | O_CLOEXEC);
+	const char *path = s->files.n > 0 ? s->files.items[0] : s->path;
+	dbt_autoclose int fd = open(path, O_PATH | O_CLOEXEC);
 	struct dbt_place place;
 	int r;
 
 	if (fd < 0)
-		return dbt_err_sys(err, -errno, "cannot open '%s'", s->files.items[0]);
+		return dbt_err_sys(err, -errno, "cannot open '%s'", path);
 	r = dbt_place_of_fd(&app->ctx, mounts, fd, speeds, &place, err);
 	if (r < 0)
 		return r;

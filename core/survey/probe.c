@@ -390,7 +390,7 @@ int dbt_probe_quick(const struct dbt_ctx *ctx, const struct dbt_probe_target *ta
 
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		struct dbt_probe_opts opts = { .max_ns = steps[i].max_ns };
-		struct dbt_probe_result result;
+		struct dbt_probe_result result = { 0 };
 
 		step = dbt_probe_run(ctx, target, steps[i].pattern, steps[i].jobs, &opts, &result,
 		                     r == 0 ? NULL : err);

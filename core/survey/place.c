@@ -97,14 +97,27 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct dbt_disk *)a)->name, ((const struct dbt_disk *)b)->name);
 }
 
+/* Marks what data can lie on: not what is reached through an inner layer's metadata only. */
+static void mark_data(const struct dbt_stack *stack, size_t at, bool *holds_data)
+{
+	if (holds_data[at] || stack->items[at].blk.metadata_only)
+		return;
+	holds_data[at] = true;
+	for (size_t i = 0; i < stack->items[at].n_below; i++)
+		mark_data(stack, stack->items[at].below[i], holds_data);
+}
+
 static int fill_devices(const struct dbt_stack *stack, const struct dbt_judgement *j,
                         struct dbt_place *place)
 {
-	bool failed = false;
+	dbt_autofree bool *holds_data = calloc(stack->n, sizeof(*holds_data));
+	bool failed = !holds_data;
 
+	if (holds_data)
+		mark_data(stack, 0, holds_data);
 	place->disks = calloc(stack->n, sizeof(*place->disks));
 	place->layers = calloc(stack->n, sizeof(*place->layers));
-	if (!place->disks || !place->layers)
+	if (!place->disks || !place->layers || failed)
 		return -ENOMEM;
 	for (size_t i = 0; i < stack->n; i++) {
 		const struct dbt_node *node = &stack->items[i];
@@ -114,7 +127,7 @@ static int fill_devices(const struct dbt_stack *stack, const struct dbt_judgemen
 		if (place->n_layers == 0)
 			place->device = copy(node->blk.name, &failed);
 		place->layers[place->n_layers++] = node->blk.devno;
-		if (!is_bottom(stack, i))
+		if (!holds_data[i] || !is_bottom(stack, i))
 			continue;
 		place->n_disks++;
 		if (fill_disk(&node->blk, j->tiers[i], &place->disks[place->n_disks - 1]) < 0)

@@ -58,8 +58,8 @@ struct dbt_place {
 	bool mixed;          /* the members differ */
 	bool by_probe;       /* a proved measurement decided, not flags and drivers */
 	bool network, ram, overlay, userspace; /* the kind of filesystem, whatever the tier */
-	char *stack; /* "ext4 < crypt cryptstore < part sda1 < disk sda" */
-	struct dbt_disk *disks;
+	char *stack;            /* "ext4 < crypt cryptstore < part sda1 < disk sda" */
+	struct dbt_disk *disks; /* those that can hold the data, sorted by name */
 	size_t n_disks;
 	uint64_t *layers; /* device numbers of all block devices in the stack, topmost first */
 	size_t n_layers;

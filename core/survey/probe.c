@@ -231,6 +231,11 @@ static bool is_proved(const struct dbt_place *place, const struct run_facts *f, 
 		               "not proved: there is no local disk whose counters could tell");
 	else if (!f->before.disks_known || !f->after.disks_known)
 		(void)snprintf(text, text_size, "not proved: a disk keeps no counters");
+	else if (disks == 0)
+		(void)snprintf(
+			text, text_size,
+			"not proved: the disks' counters did not move; they are switched off "
+			"(queue/iostats), or everything came from memory");
 	else if (fraction(disks, ours) < PROVED_SHARE)
 		(void)snprintf(text, text_size,
 		               "not proved: the disks delivered only %.0f %% of the bytes, the "

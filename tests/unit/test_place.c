@@ -207,6 +207,45 @@ static void every_machine_written_down_is_told_right(void **state)
 	assert_true(machines >= 20);
 }
 
+/* A disk that holds a pool's metadata only is none of the filesystem's disks. */
+static void only_disks_with_data_are_listed(void **state)
+{
+	static const char text[] =
+		"mount /thin ext4 /dev/mapper/vg-thin 253:2\n"
+		"disk sda 8:0 pci0/ata1/host0/target0:0:0/0:0:0:0 queue/rotational=1\n"
+		"disk sdb 8:16 pci0/ata2/host1/target1:0:0/1:0:0:0 queue/rotational=0\n"
+		"dm dm-0 253:0 vg-pool_tmeta LVM-0-tmeta on sdb\n"
+		"dm dm-1 253:1 vg-pool_tdata LVM-0-tdata on sda\n"
+		"dm dm-2 253:2 vg-thin LVM-0 on dm-0 dm-1\n"
+		"mount /sdb ext4 /dev/sdb 8:16\n"
+		"mount /sda ext4 /dev/sda 8:0\n";
+	char *root = machine_build("/tmp", text, sizeof(text) - 1);
+	struct dbt_place place[3];
+	struct dbt_err err;
+	struct machine m;
+
+	(void)state;
+	assert_non_null(root);
+	machine_open(&m, root);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(
+			dbt_place_of_mount(&m.ctx, m.mounts, 20 + i, NULL, &place[i], &err), 0);
+	assert_int_equal(place[0].n_disks, 1);
+	assert_string_equal(place[0].disks[0].name, "sda");
+	assert_string_equal(place[0].disks[0].tran, "sata");
+	assert_int_equal(place[0].disks[0].tier, DBT_TIER_HDD);
+	assert_string_equal(place[0].device, "dm-2");
+	assert_int_equal(place[0].n_layers, 5);
+	assert_false(dbt_place_share_disk(&place[0], &place[1]));
+	assert_true(dbt_place_share_disk(&place[0], &place[2]));
+	assert_false(dbt_place_same_filesystem(&place[0], &place[2]));
+	for (size_t i = 0; i < 3; i++)
+		dbt_place_release(&place[i]);
+	machine_close(&m);
+	machine_remove(root);
+	free(root);
+}
+
 /* The running system: whatever it is, the file at hand has a place. */
 static void a_live_file_has_a_place(void **state)
 {
@@ -240,6 +279,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_captured_machine_is_told_right),
 		cmocka_unit_test(every_machine_written_down_is_told_right),
+		cmocka_unit_test(only_disks_with_data_are_listed),
 		cmocka_unit_test(a_live_file_has_a_place),
 	};
 

@@ -156,7 +156,8 @@ static int select_one_file(const struct dbt_ctx *ctx, const struct dbt_at *at, b
 	}
 	if (r < 0)
 		return r;
-	if (db.n_members == 1)
+	/* The database itself may be called by one of its files: ref.fa, Pfam-A.hmm. */
+	if (db.n_members == 1 || strcmp(db.path, at->shown) == 0)
 		r = select_database(&db, all_files, ret, err);
 	else if (db.moves == DBT_MOVES_FILE)
 		r = refuse_database(&db, err) < 0

@@ -10,7 +10,7 @@ const char *auto_word(enum dbt_recovery what)
 	case DBT_RECOVERY_UNDONE:
 		return "undid what an interrupted run had begun";
 	case DBT_RECOVERY_RETURNED:
-		return "returned to the original, because the copy is gone";
+		return "returned to the original, because the copy or its link is gone";
 	case DBT_RECOVERY_CLEANED:
 		return "removed what was left";
 	case DBT_RECOVERY_BUSY:

@@ -42,6 +42,12 @@ static struct finding judge(const struct dbt_pmember *m, const struct dbt_look *
 			"'%s' is gone, its copy '%s' is left: delete the copy by hand when "
 			"nobody needs it"
 		};
+	if (l->path_is == DBT_PATH_ORIGINAL)
+		return (struct finding){
+			DBT_HEALTH_LINK_REPLACED,
+			"'%s' is its original again, its copy '%s' is left: 'dbtier recover' "
+			"ends the promotion"
+		};
 	if (l->path_is != DBT_PATH_LINK)
 		return (struct finding){
 			DBT_HEALTH_LINK_REPLACED,

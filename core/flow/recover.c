@@ -35,7 +35,8 @@ static int can_roll_forward(struct dbt_flow *flow, const struct dbt_promotion *p
 }
 
 /* A path that leads nowhere although the original is there: the copy was deleted, cleaned, or its filesystem is
- * not mounted. */
+ * not mounted. Or a path that is its original again: an undo went so far although the ledger's "promoted" had
+ * reached the disk, or somebody put it back by hand. */
 static int needs_return(struct dbt_flow *flow, const struct dbt_promotion *p, bool *ret,
                         struct dbt_err *err)
 {
@@ -52,7 +53,9 @@ static int needs_return(struct dbt_flow *flow, const struct dbt_promotion *p, bo
 		    (l.copy_is == DBT_COPY_MISSING || l.copy_is == DBT_COPY_UNMOUNTED ||
 		     l.copy_is == DBT_COPY_OTHER))
 			*ret = true;
-		if (l.path_is != DBT_PATH_LINK || l.kept_is != DBT_KEPT_ORIGINAL)
+		if (l.path_is == DBT_PATH_ORIGINAL)
+			*ret = true;
+		else if (l.path_is != DBT_PATH_LINK || l.kept_is != DBT_KEPT_ORIGINAL)
 			possible = false;
 		dbt_look_release(&l);
 	}

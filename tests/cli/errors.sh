@@ -40,7 +40,10 @@ errors=(
 check_failure()
 {
 	[[ $status -eq 1 || $status -eq 3 || $status -eq 4 ]] || fail "exit status $status: $WHEN"
-	grep -qE "^dbtier: .*('.+'|/proc/|tmpfiles\.d|the ledger)" "$TMP/err" || fail "no message that names something: $WHEN"
+	# recover puts its answer into a table, with the path.
+	grep -q "could not be recovered" "$TMP/out" ||
+		grep -qE "^dbtier: .*('.+'|/proc/|tmpfiles\.d|the ledger)" "$TMP/err" ||
+		fail "no message that names something: $WHEN"
 }
 
 second_run()

@@ -148,7 +148,8 @@ static bool comes_before(const struct dbt_dbkind_lead *a, const struct dbt_dbkin
 	return a->order < b->order;
 }
 
-size_t dbt_dbkind_leads(const char *name, struct dbt_dbkind_lead *ret, size_t max)
+size_t dbt_dbkind_leads(const char *name, uint64_t size_bytes, struct dbt_dbkind_lead *ret,
+                        size_t max)
 {
 	size_t n = 0;
 
@@ -158,7 +159,8 @@ size_t dbt_dbkind_leads(const char *name, struct dbt_dbkind_lead *ret, size_t ma
 			                              .order = patterns[i].order };
 		size_t at = n;
 
-		if (!lead.lead || !fits_glob(patterns[i].pattern, name))
+		if (!lead.lead || size_bytes < lead.lead->min_bytes ||
+		    !fits_glob(patterns[i].pattern, name))
 			continue;
 		for (; at > 0 && comes_before(&lead, &ret[at - 1]); at--)
 			ret[at] = ret[at - 1];

@@ -23,8 +23,10 @@ struct dbt_dbkind_lead {
 	unsigned order; /* of the lead in its format */
 };
 
-/* Fills at most max leads that fit the name, strongest proof first; returns how many. */
-size_t dbt_dbkind_leads(const char *name, struct dbt_dbkind_lead *ret, size_t max);
+/* Fills at most max leads that fit the name of a file of this size, strongest proof first; returns how
+ * many. */
+size_t dbt_dbkind_leads(const char *name, uint64_t size_bytes, struct dbt_dbkind_lead *ret,
+                        size_t max);
 
 /* Does the name fit the pattern with '*' standing for base? base NULL: for anything. */
 bool dbt_pattern_fits(const char *pattern, const char *base, const char *name);

@@ -550,7 +550,7 @@ static int pass_directory(struct dbt_file *file, struct passed_vec *passed, stru
 	size_t n;
 
 	(void)snprintf(slashed, sizeof(slashed), "%s/", file->name);
-	n = dbt_dbkind_leads(slashed, leads, MAX_LEADS);
+	n = dbt_dbkind_leads(slashed, UINT64_MAX, leads, MAX_LEADS);
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = add_passed(passed, &leads[i], file, DBT_MATCH_YES, why);
 	return r;
@@ -568,7 +568,7 @@ static int test_file(struct dbt_dir *dir, struct dbt_file *file, bool by_name,
 		                           .read = read_candidate,
 		                           .read_data = &reader };
 	struct dbt_dbkind_lead leads[MAX_LEADS], any = { 0 };
-	size_t n = by_name ? dbt_dbkind_leads(file->name, leads, MAX_LEADS) : 0;
+	size_t n = by_name ? dbt_dbkind_leads(file->name, file->size_bytes, leads, MAX_LEADS) : 0;
 	enum dbt_match match = DBT_MATCH_NO;
 	ssize_t got;
 	int r;
@@ -628,14 +628,20 @@ static int test_files(struct dbt_dir *dir, bool by_name, bool (*wanted)(const st
 
 static bool is_lead(const struct dbt_file *file)
 {
-	return (file->hint & DBT_HINT_LEAD) &&
-	       (file->directory || (file->size_bytes > 0 && !file->foreign_link));
+	struct dbt_dbkind_lead lead;
+
+	if (!(file->hint & DBT_HINT_LEAD) || file->directory)
+		return file->directory;
+	return file->size_bytes > 0 && !file->foreign_link &&
+	       dbt_dbkind_leads(file->name, file->size_bytes, &lead, 1) > 0;
 }
 
+/* A name that leads a format was looked at already, or is too small for what it says it is. */
 static bool is_odd(const struct dbt_file *file)
 {
 	return !file->claimed && !file->tested && !file->foreign_link && !file->directory &&
-	       !(file->hint & DBT_HINT_EVERYDAY) && file->size_bytes >= DBT_ODD_NAME_BYTES;
+	       !(file->hint & (DBT_HINT_EVERYDAY | DBT_HINT_LEAD)) &&
+	       file->size_bytes >= DBT_ODD_NAME_BYTES;
 }
 
 /* The order of groups: directories, sets, files; in a format the preferred lead first. */

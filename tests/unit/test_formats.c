@@ -135,7 +135,7 @@ static void every_lead_is_found(void **state)
 
 			name_for(lead->pattern, name);
 			assert_true(dbt_dbkind_hint(name) & DBT_HINT_LEAD);
-			n = dbt_dbkind_leads(name, leads, 16);
+			n = dbt_dbkind_leads(name, UINT64_MAX, leads, 16);
 			assert_true(n < 16);
 			for (size_t i = 0; i < n; i++)
 				found |= leads[i].lead == lead;

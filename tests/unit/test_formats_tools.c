@@ -483,6 +483,9 @@ static void put_bgzf(const char *path)
 
 static void fasta_and_bgzf(void **state)
 {
+	struct dbt_buf large = { 0 };
+	char *path;
+
 	(void)state;
 	tree_put(root, "hg38.fa", ">chr1\nACGT\n");
 	assert_nothing();
@@ -490,6 +493,16 @@ static void fasta_and_bgzf(void **state)
 	assert_found("fasta", "hg38.fa", 2);
 	drop("hg38.fa");
 	drop("hg38.fa.fai");
+	put_text(&large, ">UniRef90_A\n");
+	put_fill(&large, 'M', 5000);
+	sample_write(root, "uniref90.fasta", large);
+	assert_nothing();
+	path = tree_path(root, "uniref90.fasta");
+	assert_int_equal(truncate(path, 2LL << 30), 0); /* a hole: only the head is looked at */
+	free(path);
+	assert_found("fasta", "uniref90.fasta", 1);
+	assert_int_equal(result.databases[0].class, DBT_CLASS_STREAM);
+	drop("uniref90.fasta");
 	put_bgzf("dbsnp.vcf.gz");
 	assert_nothing();
 	put_bgzf("dbsnp.vcf.gz.tbi");

@@ -666,6 +666,36 @@ static void what_cannot_be_read_is_told(void **state)
 	dbt_scan_result_release(&r);
 }
 
+static int never_openat(int dirfd, const char *name, int flags, mode_t mode)
+{
+	if (strncmp(name, "plain", 5) == 0)
+		fail_msg("'%s' was opened", name);
+	return dbt_sys_real.openat(dirfd, name, flags, mode);
+}
+
+/* What is there in thousands is not opened: everyday names, and FASTA too small to be searched whole. */
+static void plain_files_are_not_opened(void **state)
+{
+	struct dbt_sys sys = dbt_sys_real;
+	struct dbt_scan_result r;
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		static const char *const names[] = { "plain.fasta", "plain.fastq.gz", "plain.log",
+			                             "plain" };
+		struct dbt_buf b = { 0 };
+
+		put_fill(&b, '>', i < 3 ? 100000 : 1000);
+		sample_write(root, names[i], b);
+	}
+	sys.openat = never_openat;
+	ctx.sys = &sys;
+	r = scan("");
+	assert_int_equal(r.n_databases, 0);
+	assert_int_equal(r.files_seen, 4);
+	dbt_scan_result_release(&r);
+}
+
 /* Calls that fail stand for files that vanish while the walk is on them. */
 static int failing_openat(int dirfd, const char *name, int flags, mode_t mode)
 {
@@ -864,6 +894,7 @@ int main(void)
 		TEST(names_are_bytes),
 		TEST(depth_is_no_limit),
 		TEST(what_cannot_be_read_is_told),
+		TEST(plain_files_are_not_opened),
 		TEST(what_vanishes_is_told),
 		TEST(a_missing_start_is_an_error),
 		TEST(options_narrow_the_answer),

@@ -29,6 +29,12 @@ static enum dbt_match test(const struct dbt_candidate *file, struct dbt_buf *why
 	                                                                          : DBT_MATCH_NO;
 }
 
+/* Packed FASTA files of a few genes are not worth a look. */
+#define PACKED(end)                                                                                \
+	{                                                                                          \
+		.pattern = "*." end, .min_bytes = 16384                                            \
+	}
+
 static const struct dbt_lead leads[] = {
 	{ .pattern = "*.tar" },
 	{ .pattern = "*.tar.gz" },
@@ -39,19 +45,22 @@ static const struct dbt_lead leads[] = {
 	{ .pattern = "*.tar.bz2" },
 	{ .pattern = "*.tbz2" },
 	{ .pattern = "*.zip" },
-	{ .pattern = "*.faa.gz" },
-	{ .pattern = "*.fna.gz" },
-	{ .pattern = "*.fasta.gz" },
-	{ .pattern = "*.fa.gz" },
-	{ .pattern = "*.faa.xz" },
-	{ .pattern = "*.fna.xz" },
-	{ .pattern = "*.fasta.xz" },
-	{ .pattern = "*.faa.zst" },
-	{ .pattern = "*.fna.zst" },
-	{ .pattern = "*.fasta.zst" },
-	{ .pattern = "*.fa.zst" },
-	{ .pattern = "*.faa.bz2" },
-	{ .pattern = "*.fna.bz2" },
+	PACKED("fasta.gz"),
+	PACKED("fasta.xz"),
+	PACKED("fasta.zst"),
+	PACKED("fasta.bz2"),
+	PACKED("fa.gz"),
+	PACKED("fa.xz"),
+	PACKED("fa.zst"),
+	PACKED("fa.bz2"),
+	PACKED("faa.gz"),
+	PACKED("faa.xz"),
+	PACKED("faa.zst"),
+	PACKED("faa.bz2"),
+	PACKED("fna.gz"),
+	PACKED("fna.xz"),
+	PACKED("fna.zst"),
+	PACKED("fna.bz2"),
 	{ 0 },
 };
 

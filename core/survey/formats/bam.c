@@ -1,5 +1,4 @@
-/* BAM with its index (X.bam.bai, X.bai or X.bam.csi): the index leads, so that alignments without one, of
- * which there may be thousands, are not opened. */
+/* BAM with its index (X.bam.bai, X.bai or X.bam.csi). The index alone is opened: there may be thousands. */
 #include "survey/formats/format.h"
 #include "survey/group.h"
 
@@ -24,16 +23,11 @@ static int collect(struct dbt_group *group, bool *use_rules)
 {
 	struct dbt_file *data = dbt_group_find(group, group->base);
 	const size_t len = strlen(group->base);
-	unsigned char head[16];
 
 	(void)use_rules;
 	if (!data || len < 4 || strcmp(group->base + len - 4, ".bam") != 0)
 		data = dbt_group_part(group, "*.bam");
 	if (!data)
-		return -ENOENT;
-	if (!data->foreign_link && !data->dangling &&
-	    (dbt_group_read(group, data, head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
-	     !is_bgzf(head, sizeof(head))))
 		return -ENOENT;
 	group->base = data->name;
 	return dbt_group_add(group, group->lead, DBT_CLASS_LOAD_ALL, false);

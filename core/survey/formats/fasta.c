@@ -10,7 +10,7 @@
 enum { KIND_INDEXED = 'i', KIND_PLAIN = 'p' };
 
 /* UniRef, MGnify, nt are far above, single genomes below or near; an index shows those. */
-static const uint64_t PLAIN_BYTES = 2ULL << 30;
+#define PLAIN_BYTES (2ULL << 30)
 
 static bool is_index_line(const unsigned char *line, size_t len)
 {
@@ -27,8 +27,8 @@ static bool is_index_line(const unsigned char *line, size_t len)
 
 static bool is_plain(const struct dbt_candidate *file)
 {
-	return file->size_bytes >= PLAIN_BYTES && file->head_len > 2 && file->head[0] == '>' &&
-	       isgraph(file->head[1]) && !memchr(file->head, '\0', file->head_len);
+	return file->head_len > 2 && file->head[0] == '>' && isgraph(file->head[1]) &&
+	       !memchr(file->head, '\0', file->head_len);
 }
 
 static enum dbt_match test(const struct dbt_candidate *file, struct dbt_buf *why)
@@ -57,10 +57,10 @@ static int check(struct dbt_group *group)
 
 static const struct dbt_lead leads[] = {
 	{ .pattern = "*.fai", .kind = KIND_INDEXED },
-	{ .pattern = "*.fasta", .kind = KIND_PLAIN, .alone = true },
-	{ .pattern = "*.fa", .kind = KIND_PLAIN, .alone = true },
-	{ .pattern = "*.fna", .kind = KIND_PLAIN, .alone = true },
-	{ .pattern = "*.faa", .kind = KIND_PLAIN, .alone = true },
+	{ .pattern = "*.fasta", .kind = KIND_PLAIN, .alone = true, .min_bytes = PLAIN_BYTES },
+	{ .pattern = "*.fa", .kind = KIND_PLAIN, .alone = true, .min_bytes = PLAIN_BYTES },
+	{ .pattern = "*.fna", .kind = KIND_PLAIN, .alone = true, .min_bytes = PLAIN_BYTES },
+	{ .pattern = "*.faa", .kind = KIND_PLAIN, .alone = true, .min_bytes = PLAIN_BYTES },
 	{ 0 },
 };
 

@@ -67,6 +67,7 @@ struct dbt_lead {
 	char kind; /* which rules apply; 0: those without a kind */
 	bool alone; /* a database of this one file (and its siblings), whatever the format's shape; so
 	               is one found by content under an odd name */
+	uint64_t min_bytes; /* smaller files of this name are not opened */
 };
 
 enum dbt_rule_flag {

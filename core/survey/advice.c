@@ -224,7 +224,7 @@ static bool forecast(struct share *share, const struct sides *sides, bool name_i
 
 enum { MAX_SHARES = 8 };
 
-/* Sorts the hot members by class. */
+/* Sorts the hot members that are not promoted by class. */
 static size_t shares_of(const struct dbt_database *db, struct share out[MAX_SHARES])
 {
 	size_t n = 0;
@@ -234,7 +234,7 @@ static size_t shares_of(const struct dbt_database *db, struct share out[MAX_SHAR
 		enum dbt_class class = db->class != DBT_CLASS_UNKNOWN ? db->class : m->class;
 		size_t k;
 
-		if (!m->hot)
+		if (!m->hot || m->promoted)
 			continue;
 		for (k = 0; k < n && out[k].class != class; k++)
 			;
@@ -269,24 +269,20 @@ static bool settled_by_facts(const struct dbt_database *db, const struct dbt_pla
                              const struct dbt_place *to, uint64_t hot_bytes,
                              uint64_t free_memory_bytes, struct verdict *v)
 {
-	char size[DBT_UNITS_TEXT_BYTES], memory[DBT_UNITS_TEXT_BYTES];
-
 	if (!db->complete) {
 		leave(v, "incomplete");
-	} else if (db->promoted) {
-		leave(v, "promoted already");
+	} else if (db->promoted && hot_bytes == 0) {
+		(void)dbt_buf_adds(&v->text, "promoted");
 	} else if (hot_bytes == 0) {
-		leave(v, "nothing in it is read often");
+		leave(v, "rarely read");
 	} else if (from->tier == DBT_TIER_RAM || from->tier == DBT_TIER_NVME) {
-		(void)dbt_buf_addf(&v->text, "leave: already on %s", dbt_tier_name(from->tier));
+		(void)dbt_buf_addf(&v->text, "leave: on %s already", dbt_tier_name(from->tier));
 	} else if (from->network) {
-		leave(v, "on the network, where other hosts would find a dangling link");
+		leave(v, "on the network");
 	} else if ((double)hot_bytes * CACHE_ROOM < (double)free_memory_bytes) {
-		(void)dbt_buf_addf(&v->text, "leave: its %s fit in free memory (%s)",
-		                   dbt_units_size(hot_bytes, size),
-		                   dbt_units_size(free_memory_bytes, memory));
+		leave(v, "fits in free memory");
 	} else if (to && dbt_place_same_filesystem(from, to)) {
-		leave(v, "it is there already");
+		leave(v, "there already");
 	} else {
 		return false;
 	}
@@ -312,7 +308,7 @@ static void load_once(struct verdict *v, uint64_t bytes, const struct sides *sid
 	uint64_t from = sides->from->stream1.rate_bytes_s;
 	char time[DBT_UNITS_TEXT_BYTES];
 
-	leave(v, "loaded once at start");
+	leave(v, "loaded once");
 	if (from > 0)
 		(void)dbt_buf_addf(
 			&v->text, " (~%s)",
@@ -321,7 +317,7 @@ static void load_once(struct verdict *v, uint64_t bytes, const struct sides *sid
 
 static void weigh(struct verdict *v, struct dbt_advice *advice, struct share *shares, size_t n,
                   uint64_t bytes, const struct sides *sides, const struct dbt_place *from,
-                  const struct dbt_place *to, struct dbt_buf *gain)
+                  const struct dbt_place *to, bool in_part, struct dbt_buf *gain)
 {
 	const bool loaded = n == 1 && shares[0].class == DBT_CLASS_LOAD_ALL;
 	bool measured = n > 0;
@@ -349,7 +345,8 @@ static void weigh(struct verdict *v, struct dbt_advice *advice, struct share *sh
 		(void)dbt_buf_addc(&v->text, ')');
 	} else {
 		v->verdict = DBT_VERDICT_MOVE;
-		(void)dbt_buf_addf(&v->text, "move to %s: ", to->mount);
+		(void)dbt_buf_addf(&v->text, "move%s to %s: ", in_part ? " the rest" : "",
+		                   to->mount);
 		add_range(&v->text, advice->gain_low, advice->gain_high);
 		add_copy_time(&v->text, bytes, sides);
 	}
@@ -376,9 +373,9 @@ int dbt_advice_for(const struct dbt_database *db, const struct dbt_place *from,
 	if (settled_by_facts(db, from, to, bytes, free_memory_bytes, &v))
 		; /* no forecast changes that */
 	else if (!to)
-		leave(&v, "no faster place is known");
+		leave(&v, "no faster place known");
 	else
-		weigh(&v, &advice, shares, n, bytes, &sides, from, to, &gain);
+		weigh(&v, &advice, shares, n, bytes, &sides, from, to, db->promoted, &gain);
 	advice.verdict = v.verdict;
 	advice.text = dbt_buf_take(&v.text);
 	if (advice.text && gain.len > 0) {

@@ -131,6 +131,19 @@ static int roll_back_named(struct app *app, struct dbt_flow *flow,
 	return r < 0 ? r : roll_back(flow, list->items[at].id, args, rows, err);
 }
 
+/* The ledger cannot be used: paths still tell by what stands beside them. */
+static int run_without_ledger(struct app *app, const struct rollback_args *args, char **operands,
+                              size_t n, const struct dbt_err *ledger)
+{
+	struct dbt_err err = *ledger;
+	int r = 0;
+
+	msg_error(ledger);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = roll_back_lone(app, operands[i], args, &err);
+	return r < 0 ? msg_fail(&err) : EXIT_DONE;
+}
+
 static int run(struct app *app, void *opaque, char **operands, size_t n)
 {
 	const struct rollback_args *args = opaque;
@@ -146,6 +159,8 @@ static int run(struct app *app, void *opaque, char **operands, size_t n)
 		return msg_fail(&err);
 	}
 	r = auto_open(app, &flow, &err);
+	if (r < 0 && err.kind == DBT_ERR_LEDGER && n > 0)
+		return run_without_ledger(app, args, operands, n, &err);
 	if (r < 0)
 		return msg_fail(&err);
 	r = dbt_ledger_load(flow.ledger, &list, &err);

@@ -40,6 +40,8 @@ void signals_init(void)
 	on_signal(SIGPIPE, SIG_IGN, 0);
 	/* A broken file lease is announced by SIGIO, whose default is to kill. */
 	on_signal(SIGIO, SIG_IGN, 0);
+	/* A limit on file sizes then shows as EFBIG, which is reported and undone. */
+	on_signal(SIGXFSZ, SIG_IGN, 0);
 }
 
 atomic_int *signals_cancel(void)

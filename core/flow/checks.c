@@ -1,13 +1,16 @@
 #include "flow/checks.h"
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/units.h"
 #include "flow/measure.h"
 #include "survey/mounts.h"
 #include "survey/tmpfiles.h"
 #include "sys/io.h"
+#include "sys/journal.h"
 #include "sys/lease.h"
 #include "sys/procs.h"
+#include "sys/root.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -95,28 +98,17 @@ static int check_kept_name(const struct dbt_ctx *ctx, const struct dbt_at *at, s
 	return 0;
 }
 
-/* A rollback journal or a write-ahead log belongs to the file: what is in it would be lost to readers. */
-static int check_sqlite(const struct dbt_at *at, int fd, struct dbt_err *err)
+int dbt_check_no_journal(const struct dbt_at *at, int fd, struct dbt_err *err)
 {
-	static const char *const suffixes[] = { "-wal", "-journal" };
-	char magic[16], name[NAME_MAX + 16];
-	struct stat st;
+	char name[DBT_JOURNAL_NAME_BYTES];
 
-	if (pread(fd, magic, sizeof(magic), 0) != (ssize_t)sizeof(magic) ||
-	    memcmp(magic, "SQLite format 3", sizeof(magic)) != 0)
+	if (!dbt_journal_is_sqlite(fd) || !dbt_journal_beside(at->dirfd, at->name, name))
 		return 0;
-	for (size_t i = 0; i < 2; i++) {
-		(void)snprintf(name, sizeof(name), "%s%s", at->name, suffixes[i]);
-		if (fstatat(at->dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_size == 0)
-			continue;
-		return dbt_err_refuse(
-			err,
-			"the SQLite file '%s' has a live '%s' beside it, whose changes would be "
-			"lost: let its writer end%s",
-			at->shown, name,
-			i == 0 ? ", or run 'PRAGMA wal_checkpoint(TRUNCATE)' in sqlite3" : "");
-	}
-	return 0;
+	return dbt_err_refuse(
+		err,
+		"the SQLite file '%s' has a live '%s' beside it, whose changes would be lost: let "
+		"its writer end, or run 'PRAGMA wal_checkpoint(TRUNCATE)' in sqlite3",
+		at->shown, name);
 }
 
 static int check_writers(const struct dbt_ctx *ctx, const struct dbt_at *at, int fd,
@@ -185,7 +177,7 @@ int dbt_check_source(const struct dbt_ctx *ctx, const struct dbt_at *at, struct 
 	fd = dbt_at_open(ctx, at, O_RDONLY | O_NONBLOCK, 0);
 	if (fd < 0)
 		return dbt_err_sys(err, fd, "cannot open '%s'", at->shown);
-	r = check_sqlite(at, fd, err);
+	r = dbt_check_no_journal(at, fd, err);
 	if (r == 0)
 		r = check_writers(ctx, at, fd, &ident, err);
 	if (r == 0)
@@ -228,6 +220,12 @@ static int check_kinds(const struct dbt_pair *pair, struct dbt_err *err)
 			"'%s' is on a filesystem mounted read-only (%s): the link could not be "
 			"put in place",
 			pair->source, from->mount);
+	if (from->overlay && !pair->force)
+		return dbt_err_refuse(
+			err,
+			"'%s' is inside an overlay (%s): promote it where its layer lies, outside "
+			"of the container; --force tries it all the same",
+			pair->source, from->fstype);
 	if (to->ram && pair->reclaim)
 		return dbt_err_refuse(
 			err,
@@ -290,6 +288,67 @@ int dbt_check_pair(const struct dbt_ctx *ctx, const struct dbt_pair *pair, struc
 			"does it all the same",
 			pair->target, pair->source, gain);
 	return gain > 0 ? 0 : check_by_class(ctx, pair, err);
+}
+
+/* --- directories that hold copies ----------------------------------------------------------------------- */
+
+int dbt_check_set_dir(const struct dbt_ctx *ctx, const struct dbt_at *dir,
+                      const struct dbt_ident *like, struct dbt_err *err)
+{
+	struct dbt_ident i;
+	int r = dbt_at_ident(ctx, dir, &i);
+	/* The group may write where it may write to the original's directory as well. */
+	uint32_t others =
+		(like->mode & S_IWGRP) && like->gid == i.gid ? S_IWOTH : S_IWGRP | S_IWOTH;
+
+	if (r < 0)
+		return dbt_err_sys(err, r, "cannot look at '%s'", dir->shown);
+	if (!S_ISDIR(i.mode))
+		return dbt_err_refuse(err, "'%s' is in the way: it is no directory", dir->shown);
+	if ((i.uid != geteuid() && i.uid != 0 && i.uid != like->uid) || (i.mode & others))
+		return dbt_err_refuse(
+			err,
+			"the directory '%s' is there already and another user could replace the "
+		        "copies "
+			"in it (owner %u, mode %04o): remove it, or choose another directory",
+			dir->shown, i.uid, i.mode & 07777);
+	return 0;
+}
+
+/* Inside a mount namespace of its own (a container, a service with a private /tmp) the target may be invisible for
+ * everybody else. */
+static void warn_of_namespace(const struct dbt_ctx *ctx, const char *target)
+{
+	struct dbt_buf ours = { 0 }, first = { 0 };
+
+	if (dbt_root_readlink(ctx->root, "proc/self/ns/mnt", &ours) == 0 &&
+	    dbt_root_readlink(ctx->root, "proc/1/ns/mnt", &first) == 0 &&
+	    strcmp(dbt_buf_str(&ours), dbt_buf_str(&first)) != 0)
+		dbt_ctx_log(ctx, DBT_LOG_WARNING,
+		            "this runs in a mount namespace of its own: where others do not see "
+		            "'%s', the link leads "
+		            "nowhere for them",
+		            target);
+	dbt_buf_release(&ours);
+	dbt_buf_release(&first);
+}
+
+int dbt_check_target_dir(const struct dbt_ctx *ctx, int target_fd, const char *target,
+                         struct dbt_err *err)
+{
+	struct dbt_ident i;
+	int r = dbt_ident_fd(ctx, target_fd, &i);
+
+	if (r < 0)
+		return dbt_err_sys(err, r, "cannot look at '%s'", target);
+	if ((i.mode & S_IWOTH) && !(i.mode & S_ISVTX))
+		return dbt_err_refuse(err,
+		                      "anybody may replace files in the target directory '%s' "
+		                      "(mode %04o): 'chmod +t' "
+		                      "it, or choose another directory",
+		                      target, i.mode & 07777);
+	warn_of_namespace(ctx, target);
+	return 0;
 }
 
 /* --- space ---------------------------------------------------------------------------------------------- */

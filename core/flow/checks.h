@@ -15,6 +15,9 @@
 int dbt_check_source(const struct dbt_ctx *ctx, const struct dbt_at *at, struct dbt_ident *ret,
                      struct dbt_err *err);
 
+/* No journal of SQLite with changes in it lies beside an open file. */
+int dbt_check_no_journal(const struct dbt_at *at, int fd, struct dbt_err *err);
+
 /* Nobody has it open for writing: by a lease where the filesystem grants one, else by /proc. */
 int dbt_check_no_writer(const struct dbt_ctx *ctx, const struct dbt_at *at, struct dbt_err *err);
 
@@ -27,6 +30,15 @@ struct dbt_pair {
 	bool force, reclaim;
 };
 int dbt_check_pair(const struct dbt_ctx *ctx, const struct dbt_pair *pair, struct dbt_err *err);
+
+/* A directory that is there already and shall hold copies: nobody but the caller, root and the owner of the directory
+ * that it mirrors (`like`) may write to it. */
+int dbt_check_set_dir(const struct dbt_ctx *ctx, const struct dbt_at *dir,
+                      const struct dbt_ident *like, struct dbt_err *err);
+
+/* The directory that was given with --to: nobody may replace the files of others there. */
+int dbt_check_target_dir(const struct dbt_ctx *ctx, int target_fd, const char *target,
+                         struct dbt_err *err);
 
 /* Room on the target for `bytes` in `files` files with a reserve left over. */
 int dbt_check_space(const struct dbt_ctx *ctx, int target_fd, const char *target, uint64_t bytes,

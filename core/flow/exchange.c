@@ -1,9 +1,11 @@
 #include "flow/exchange.h"
 
 #include "base/cleanup.h"
+#include "flow/checks.h"
 #include "flow/dirs.h"
 #include "flow/look.h"
 #include "move/swap.h"
+#include "sys/journal.h"
 #include "sys/lease.h"
 #include "sys/procs.h"
 
@@ -24,6 +26,23 @@ static int refuse_writers(struct dbt_flow *flow, const struct dbt_pmember *m,
 		r = dbt_err_refuse(err, "'%s' is open for writing", m->path);
 	dbt_procs_release(&users);
 	return r;
+}
+
+/* A journal may have come since the plan was made, beside the file or beside its copy: whoever opens the link would
+ * replay the latter into the copy. */
+static int refuse_journals(const struct dbt_pmember *m, const struct dbt_look *look, int fd,
+                           struct dbt_err *err)
+{
+	char name[DBT_JOURNAL_NAME_BYTES];
+	int r = dbt_check_no_journal(&look->path, fd, err);
+
+	if (r < 0 || !dbt_journal_is_sqlite(fd) || look->copy.dirfd < 0 ||
+	    !dbt_journal_beside(look->copy.dirfd, look->copy.name, name))
+		return r;
+	return dbt_err_refuse(
+		err,
+		"'%s' lies beside the copy '%s' and would be replayed into it: remove it first",
+		name, m->copy);
 }
 
 struct guard {
@@ -71,6 +90,9 @@ static int swap_one(struct dbt_flow *flow, const struct dbt_promotion *p,
 	if (fd < 0)
 		return dbt_err_sys(err, fd, "cannot open '%s'", m->path);
 	guard.fd = fd;
+	r = refuse_journals(m, look, fd, err);
+	if (r < 0)
+		return r;
 	if (!p->by_link && look->kept_is == DBT_KEPT_MISSING) {
 		r = dbt_swap_make_link(flow->ctx, &look->path, m->kept, m->copy, &m->source, err);
 		if (r < 0)
@@ -86,6 +108,17 @@ static int swap_one(struct dbt_flow *flow, const struct dbt_promotion *p,
 	if (guard.leased)
 		dbt_lease_drop(flow->ctx, fd);
 	return r;
+}
+
+/* The exchange changed the original's ctime on some filesystems. From now on the new one is what tells whether
+ * somebody touched it. */
+static void note_kept(struct dbt_flow *flow, struct dbt_pmember *m, const struct dbt_look *look)
+{
+	struct dbt_ident kept;
+
+	if (dbt_ident_of(flow->ctx, look->path.dirfd, m->kept, &kept) == 0 &&
+	    dbt_ident_same_content(&kept, &m->source, false, true))
+		m->source.ctime_ns = kept.ctime_ns;
 }
 
 static int swap_member(struct dbt_flow *flow, const struct dbt_promotion *p, struct dbt_pmember *m,
@@ -108,6 +141,8 @@ static int swap_member(struct dbt_flow *flow, const struct dbt_promotion *p, str
 	} else {
 		r = swap_one(flow, p, m, &look, err);
 		m->never_swapped = r == -ESTALE; /* looked at before, or taken back */
+		if (r == 0)
+			note_kept(flow, m, &look);
 	}
 	dbt_look_release(&look);
 	return r;
@@ -190,8 +225,11 @@ static int return_member(struct dbt_flow *flow, const struct dbt_promotion *p,
                          const struct dbt_pmember *m, struct dbt_err *err)
 {
 	struct dbt_look look;
-	int r = dbt_look_at(flow->ctx, p, m, &look, err);
+	int r;
 
+	if (m->never_swapped)
+		return 0;
+	r = dbt_look_at(flow->ctx, p, m, &look, err);
 	if (r < 0)
 		return r;
 	switch (look.path_is) {
@@ -258,7 +296,7 @@ int dbt_exchange_count_links(struct dbt_flow *flow, const struct dbt_promotion *
 
 		if (r < 0)
 			return r;
-		*ret += look.path_is == DBT_PATH_LINK;
+		*ret += look.path_is == DBT_PATH_LINK && !p->members[i].never_swapped;
 		dbt_look_release(&look);
 	}
 	return 0;

@@ -34,7 +34,7 @@ struct finding {
 /* What is wrong with one member, the gravest first. */
 static struct finding judge(const struct dbt_pmember *m, const struct dbt_look *l)
 {
-	const bool gone = l->copy_is == DBT_COPY_MISSING || l->copy_is == DBT_COPY_OTHER;
+	const bool gone = l->copy_is == DBT_COPY_MISSING;
 
 	if (l->path_is == DBT_PATH_MISSING && l->kept_is != DBT_KEPT_ORIGINAL)
 		return (struct finding){
@@ -48,6 +48,10 @@ static struct finding judge(const struct dbt_pmember *m, const struct dbt_look *
 			"'%s' is its original again, its copy '%s' is left: 'dbtier recover' "
 			"ends the promotion"
 		};
+	if (l->path_is == DBT_PATH_MISSING)
+		return (struct finding){ DBT_HEALTH_LINK_REPLACED,
+			                 "'%s', the link to '%s', was deleted: 'dbtier rollback' "
+			                 "puts the original there" };
 	if (l->path_is != DBT_PATH_LINK)
 		return (struct finding){
 			DBT_HEALTH_LINK_REPLACED,
@@ -71,6 +75,18 @@ static struct finding judge(const struct dbt_pmember *m, const struct dbt_look *
 			DBT_HEALTH_COPY_MISSING,
 			"'%s' leads to '%s', which is gone: 'dbtier recover' returns to the "
 			"original"
+		};
+	if (l->copy_is == DBT_COPY_OTHER)
+		return (struct finding){
+			DBT_HEALTH_COPY_MODIFIED,
+			"the copy of '%s', '%s', was replaced by another file: 'dbtier rollback "
+			"--keep-changes' or '--discard-changes' decides"
+		};
+	if (l->copy_journal)
+		return (struct finding){
+			DBT_HEALTH_COPY_MODIFIED,
+			"SQLite left changes of '%s' beside its copy '%s' (-wal or -journal): they "
+			"belong to it; 'PRAGMA wal_checkpoint(TRUNCATE)' writes them into it"
 		};
 	if (l->copy_is == DBT_COPY_MODIFIED)
 		return (struct finding){ DBT_HEALTH_COPY_MODIFIED,

@@ -1,6 +1,10 @@
 #include "flow/look.h"
 
+#include "base/cleanup.h"
 #include "move/swap.h"
+#include "survey/mounts.h"
+#include "survey/place.h"
+#include "sys/journal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -91,22 +95,52 @@ static int look_at_aside(const struct dbt_ctx *ctx, const struct dbt_pmember *m,
 	return r < 0 ? r : 0;
 }
 
-/* The place where the target was mounted is an ordinary directory now, or gone. Kernels before 5.8 do not say:
- * then the target directory's inode tells. */
+/* Another filesystem may be mounted in the place of the target's. */
+static bool has_other_uuid(const struct dbt_ctx *ctx, const struct dbt_promotion *p)
+{
+	dbt_autoclose int fd =
+		ctx->sys->openat(AT_FDCWD, p->target, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	struct dbt_mounts *mounts = NULL;
+	struct dbt_place place = { 0 };
+	bool other = false;
+
+	if (fd >= 0 && p->target_uuid && dbt_mounts_new(ctx, &mounts, NULL) == 0 &&
+	    dbt_place_of_fd(ctx, mounts, fd, NULL, &place, NULL) == 0)
+		other = place.fs_uuid && strcmp(place.fs_uuid, p->target_uuid) != 0;
+	dbt_place_release(&place);
+	dbt_mounts_free(mounts);
+	return other;
+}
+
+/* Asked only where the copy is not found. The place where the target was mounted may be an ordinary directory now, or
+ * gone, or another filesystem. Kernels before 5.8 do not tell mount points: then the directory's inode tells. */
 static bool target_is_mounted(const struct dbt_ctx *ctx, const struct dbt_promotion *p)
 {
 	struct dbt_ident mount, target;
 
 	if (p->target_mount && dbt_ident_of(ctx, AT_FDCWD, p->target_mount, &mount) == 0 &&
 	    mount.mount_root)
-		return true;
+		return !has_other_uuid(ctx, p);
 	return dbt_ident_of(ctx, AT_FDCWD, p->target, &target) == 0 && target.ino == p->target_ino;
+}
+
+static int look_at_kept(const struct dbt_ctx *ctx, const struct dbt_pmember *m,
+                        struct dbt_look *look)
+{
+	struct dbt_ident now;
+	int r = look_at_aside(ctx, m, look->path.dirfd, m->kept, &m->source, &look->kept_is);
+
+	if (r == 0 && look->kept_is == DBT_KEPT_ORIGINAL &&
+	    dbt_ident_of(ctx, look->path.dirfd, m->kept, &now) == 0)
+		look->kept_touched = now.ctime_ns != m->source.ctime_ns;
+	return r;
 }
 
 static int look_at_copy(const struct dbt_ctx *ctx, const struct dbt_promotion *p,
                         const struct dbt_pmember *m, struct dbt_look *look)
 {
 	const struct dbt_ident *was = &m->copied;
+	char journal[DBT_JOURNAL_NAME_BYTES];
 	struct dbt_ident now = { 0 };
 	int r = look->copy.dirfd < 0 ? 0
 	                             : ident_if_any(ctx, look->copy.dirfd, look->copy.name, &now);
@@ -114,6 +148,8 @@ static int look_at_copy(const struct dbt_ctx *ctx, const struct dbt_promotion *p
 	if (r < 0)
 		return r;
 	look->copy_ident = now;
+	look->copy_journal =
+		r > 0 && dbt_journal_beside(look->copy.dirfd, look->copy.name, journal);
 	if (r == 0)
 		look->copy_is = target_is_mounted(ctx, p) ? DBT_COPY_MISSING : DBT_COPY_UNMOUNTED;
 	else if (was->ino == 0 || !dbt_ident_same_inode(&now, was, true))
@@ -143,8 +179,7 @@ int dbt_look_at(const struct dbt_ctx *ctx, const struct dbt_promotion *p,
 	if (look.path.dirfd >= 0) {
 		r = look_at_path(ctx, m, &look);
 		if (r == 0)
-			r = look_at_aside(ctx, m, look.path.dirfd, m->kept, &m->source,
-			                  &look.kept_is);
+			r = look_at_kept(ctx, m, &look);
 		if (r == 0 && m->back)
 			r = look_at_aside(ctx, m, look.path.dirfd, m->back, &m->returned,
 			                  &look.back_is);

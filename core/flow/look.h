@@ -43,6 +43,8 @@ struct dbt_look {
 	enum dbt_kept_is
 		back_is; /* the name of a copied-back file: MISSING, LINK, ORIGINAL (the returned file) */
 	enum dbt_copy_is copy_is;
+	bool kept_touched; /* the original's ctime differs: its bytes may, with the times put back */
+	bool copy_journal; /* SQLite left changes beside the copy: the copy alone is not all */
 	struct dbt_ident copy_ident; /* where the copy is INTACT, TOUCHED or MODIFIED */
 };
 

@@ -4,8 +4,10 @@
 #include "flow/checks.h"
 #include "flow/measure.h"
 #include "flow/select.h"
+#include "move/mark.h"
 #include "survey/exports.h"
 #include "survey/mounts.h"
+#include "sys/journal.h"
 #include "sys/reach.h"
 
 #include <errno.h>
@@ -57,7 +59,7 @@ static int open_target(struct draft *d, struct dbt_err *err)
 	if (faccessat(d->target_fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
 		return dbt_err_refuse(err, "the target directory '%s' is not writable: %s",
 		                      d->target, dbt_err_text(errno));
-	return 0;
+	return dbt_check_target_dir(d->ctx, d->target_fd, d->target, err);
 }
 
 static int find_places(struct draft *d, struct dbt_err *err)
@@ -203,8 +205,8 @@ static const struct dbt_pmember *find_waiting(const struct draft *d, const char 
 	return NULL;
 }
 
-static int check_takeover(const struct draft *d, const struct dbt_pmember *m,
-                          const struct dbt_ident *there, struct dbt_err *err)
+static int check_takeover(const struct dbt_pmember *m, const struct dbt_ident *there,
+                          struct dbt_err *err)
 {
 	if (!S_ISREG(there->mode))
 		return dbt_err_refuse(
@@ -226,8 +228,43 @@ static int check_takeover(const struct draft *d, const struct dbt_pmember *m,
 			err,
 			"'%s' exists with another size: move it away, or choose another directory",
 			m->copy);
-	(void)d;
 	return 0;
+}
+
+/* A copy of a promotion in another ledger may be removed there at any time. */
+static int check_mark(const struct draft *d, const struct dbt_pmember *m, const struct dbt_at *at,
+                      struct dbt_err *err)
+{
+	dbt_autoclose int fd = dbt_at_open(d->ctx, at, O_RDONLY | O_NONBLOCK, 0);
+	char token[DBT_MARK_BYTES];
+
+	if (fd < 0)
+		return dbt_err_sys(err, fd, "cannot open '%s'", m->copy);
+	if (!dbt_mark_get(fd, token) ||
+	    (d->ledger && dbt_ledger_has_token(d->ledger, token, NULL) == 1))
+		return 0;
+	return dbt_err_refuse(
+		err,
+		"'%s' is the copy of a promotion that another ledger records: choose another "
+		"directory, or roll that one back",
+		m->copy);
+}
+
+/* SQLite would replay what lies beside the copy into it. */
+static int check_copy_journal(const struct draft *d, const struct dbt_pmember *m,
+                              const struct dbt_at *at, struct dbt_err *err)
+{
+	dbt_autoclose int fd = d->ctx->sys->openat(
+		AT_FDCWD, m->path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0);
+	char name[DBT_JOURNAL_NAME_BYTES];
+
+	if (fd < 0 || !dbt_journal_is_sqlite(fd) || !dbt_journal_beside(at->dirfd, at->name, name))
+		return 0;
+	return dbt_err_refuse(err,
+	                      "'%s' lies where the copy '%s' shall stand, and SQLite would replay "
+	                      "it into the copy: "
+	                      "remove it, or choose another directory",
+	                      name, m->copy);
 }
 
 /* What stands under the copy's name already is compared later, byte by byte. */
@@ -244,11 +281,21 @@ static int check_name_free(struct draft *d, struct dbt_pmember *m, struct dbt_er
 	}
 	if (r < 0)
 		return r;
-	r = dbt_at_ident(d->ctx, &at, &there);
+	r = check_copy_journal(d, m, &at, err);
+	if (r == 0) {
+		r = dbt_at_ident(d->ctx, &at, &there);
+		if (r == -ENOENT) {
+			dbt_at_release(&at);
+			return 0;
+		}
+		if (r < 0)
+			(void)dbt_err_sys(err, r, "cannot look at '%s'", m->copy);
+	}
+	if (r == 0)
+		r = check_takeover(m, &there, err);
+	if (r == 0)
+		r = check_mark(d, m, &at, err);
 	dbt_at_release(&at);
-	if (r < 0)
-		return r == -ENOENT ? 0 : dbt_err_sys(err, r, "cannot look at '%s'", m->copy);
-	r = check_takeover(d, m, &there, err);
 	if (r < 0)
 		return r;
 	waiting = find_waiting(d, m->copy);
@@ -285,40 +332,71 @@ static uint64_t reserve_of(const struct draft *d)
 	return d->opts->reserve_bytes;
 }
 
-/* Only what is not there yet and not in holes takes space. */
-static uint64_t bytes_needed(const struct dbt_promotion *p)
+/* The bytes of a file that are not in holes. What is compressed counts in full: so it will be written. */
+static uint64_t data_bytes(const struct dbt_ctx *ctx, const struct dbt_pmember *m)
 {
-	uint64_t sum = 0;
+	dbt_autoclose int fd = ctx->sys->openat(AT_FDCWD, m->path,
+	                                        O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0);
+	uint64_t sum = 0, size = m->source.size_bytes;
+	off_t at = 0;
 
-	for (size_t i = 0; i < p->n_members; i++) {
-		const struct dbt_ident *s = &p->members[i].source;
-		uint64_t allocated = s->blocks512 * 512;
+	if (fd < 0 || m->source.blocks512 * 512 >= size)
+		return size;
+	while ((uint64_t)at < size) {
+		off_t data = lseek(fd, at, SEEK_DATA), hole;
 
-		if (p->members[i].copied.ino == 0)
-			sum += allocated > 0 && allocated < s->size_bytes ? allocated
-			                                                  : s->size_bytes;
+		if (data < 0)
+			return errno == ENXIO ? sum : size;
+		hole = lseek(fd, data, SEEK_HOLE);
+		if (hole <= data)
+			return size;
+		sum += (uint64_t)(hole - data);
+		at = hole;
 	}
 	return sum;
 }
 
+/* Only what is not there yet and not in holes takes space. */
+static uint64_t bytes_needed(const struct draft *d)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < d->p.n_members; i++)
+		if (d->p.members[i].copied.ino == 0)
+			sum += data_bytes(d->ctx, &d->p.members[i]);
+	return sum;
+}
+
+/* The directory of a set: to be made, or there already in trusted hands. */
 static int note_set_dir(struct draft *d, struct dbt_err *err)
 {
+	struct dbt_ident like;
+	struct dbt_at at;
 	char *path = NULL;
-	struct dbt_ident there;
+	int r;
 
 	if (!d->sel.is_set)
 		return 0;
 	if (asprintf(&path, "%s/%s", strcmp(d->target, "/") == 0 ? "" : d->target, d->sel.name) < 0)
 		return out_of_memory(err);
-	if (dbt_ident_of(d->ctx, d->target_fd, d->sel.name, &there) == -ENOENT) {
-		d->p.made_dir = path;
-		return 0;
+	r = dbt_at_resolve_strict(d->ctx, path, &at, err);
+	if (r == 0) {
+		struct dbt_ident there;
+
+		if (dbt_at_ident(d->ctx, &at, &there) == -ENOENT) {
+			d->p.made_dir = path;
+			path = NULL;
+		} else {
+			r = dbt_ident_of(d->ctx, AT_FDCWD, d->sel.dir, &like);
+			if (r < 0)
+				(void)dbt_err_sys(err, r, "cannot look at '%s'", d->sel.dir);
+			else
+				r = dbt_check_set_dir(d->ctx, &at, &like, err);
+		}
+		dbt_at_release(&at);
 	}
 	free(path);
-	if (!S_ISDIR(there.mode))
-		return dbt_err_refuse(err, "'%s' in '%s' is in the way: it is no directory",
-		                      d->sel.name, d->target);
-	return 0;
+	return r;
 }
 
 static int fill_promotion(struct draft *d, struct dbt_err *err)
@@ -370,7 +448,7 @@ static int make(struct draft *d, const char *what, struct dbt_err *err)
 	for (size_t i = 0; r == 0 && i < d->sel.n; i++)
 		r = plan_file(d, i, err);
 	if (r == 0)
-		r = dbt_check_space(d->ctx, d->target_fd, d->target, bytes_needed(&d->p),
+		r = dbt_check_space(d->ctx, d->target_fd, d->target, bytes_needed(d),
 		                    d->p.n_members, reserve_of(d), err);
 	return r;
 }

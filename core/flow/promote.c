@@ -2,11 +2,13 @@
 
 #include "base/cleanup.h"
 #include "flow/carry.h"
+#include "flow/checks.h"
 #include "flow/dirs.h"
 #include "flow/exchange.h"
 #include "flow/look.h"
 #include "flow/remove.h"
 #include "move/copy.h"
+#include "move/mark.h"
 #include "move/swap.h"
 
 #include <errno.h>
@@ -20,34 +22,42 @@
 
 /* --- directories of a set ------------------------------------------------------------------------------- */
 
-/* Makes one directory with the owner and permissions of the one it mirrors. Existing is fine. */
+/* A new directory gets the owner and permissions of the one it mirrors. */
+static int adorn_dir(const struct dbt_ctx *ctx, const struct dbt_at *at,
+                     const struct dbt_ident *like)
+{
+	int fd = dbt_at_open(ctx, at, O_RDONLY | O_DIRECTORY, 0), r;
+
+	if (fd < 0)
+		return fd;
+	/* Another owner needs root; then the mode must do. */
+	(void)ctx->sys->fchownat(fd, "", like->uid, like->gid, AT_EMPTY_PATH);
+	r = ctx->sys->fchmod(fd, like->mode & 0777);
+	(void)ctx->sys->close(fd);
+	return r == 0 ? dbt_at_sync_dir(ctx, at) : r;
+}
+
+/* Makes one directory. One that is there already must be in trusted hands. */
 static int make_dir(struct dbt_flow *flow, const char *path, const struct dbt_ident *like,
                     struct dbt_err *err)
 {
 	const struct dbt_ctx *ctx = flow->ctx;
 	struct dbt_at at;
-	int r = dbt_at_resolve_strict(ctx, path, &at, err), fd;
+	int r = dbt_at_resolve_strict(ctx, path, &at, err);
 
 	if (r < 0)
 		return r;
 	r = ctx->sys->mkdirat(at.dirfd, at.name, 0700);
-	if (r == 0) {
-		fd = dbt_at_open(ctx, &at, O_RDONLY | O_DIRECTORY, 0);
-		r = fd < 0 ? fd : 0;
-		/* Another owner needs root; then the mode must do. */
+	if (r == -EEXIST) {
+		r = dbt_check_set_dir(ctx, &at, like, err);
+	} else {
 		if (r == 0)
-			(void)ctx->sys->fchownat(fd, "", like->uid, like->gid, AT_EMPTY_PATH);
-		if (r == 0)
-			r = ctx->sys->fchmod(fd, like->mode & 0777);
-		if (fd >= 0)
-			(void)ctx->sys->close(fd);
-		if (r == 0)
-			r = dbt_at_sync_dir(ctx, &at);
-	} else if (r == -EEXIST) {
-		r = 0;
+			r = adorn_dir(ctx, &at, like);
+		if (r < 0)
+			(void)dbt_err_sys(err, r, "cannot make the directory '%s'", path);
 	}
 	dbt_at_release(&at);
-	return r < 0 ? dbt_err_sys(err, r, "cannot make the directory '%s'", path) : 0;
+	return r;
 }
 
 /* The directories above a copy, from the set's own downwards. */
@@ -160,9 +170,15 @@ static int make_copy(struct pass *pass, struct dbt_err *err)
 	if (pass->dst < 0)
 		return dbt_err_sys(err, pass->dst, "cannot create a file in the directory of '%s'",
 		                   pass->m->copy);
-	r = copy_bytes(pass, err);
+	r = dbt_mark_set(ctx, pass->dst, pass->p->token);
+	if (r < 0)
+		(void)dbt_err_sys(err, r, "cannot mark '%s'", pass->m->copy);
+	else
+		r = copy_bytes(pass, err);
 	if (r < 0) {
 		(void)ctx->sys->close(pass->dst);
+		/* Here, through the open directory: its name may lead elsewhere by now. */
+		(void)ctx->sys->unlinkat(pass->dst_at.dirfd, pass->m->part, 0);
 		return r;
 	}
 	r = ctx->sys->close(pass->dst);
@@ -358,10 +374,14 @@ static int undo(struct dbt_flow *flow, struct dbt_promotion *p, const char *why,
 {
 	struct dbt_err paths;
 	size_t links = 0;
-	/* A path that somebody replaced meanwhile is not ours any more: the rest is undone all the same. */
-	int paths_r = dbt_exchange_out(flow, p, &paths);
-	int r = dbt_exchange_count_links(flow, p, &links, err);
+	int paths_r, r;
 
+	/* Before the state swapping no path was exchanged: a link there is that of another run. */
+	for (size_t i = 0; p->state != DBT_STATE_SWAPPING && i < p->n_members; i++)
+		p->members[i].never_swapped = true;
+	/* A path that somebody replaced meanwhile is not ours any more: the rest is undone all the same. */
+	paths_r = dbt_exchange_out(flow, p, &paths);
+	r = dbt_exchange_count_links(flow, p, &links, err);
 	if (r == 0 && links > 0) {
 		if (err)
 			*err = paths;
@@ -427,8 +447,10 @@ int dbt_promote(struct dbt_flow *flow, struct dbt_promotion *p, const struct dbt
 	p->owner = flow->self;
 	p->created_ns = flow->ctx->sys->wall_ns();
 	r = dbt_ledger_add(flow->ledger, p, err);
-	if (r < 0)
+	if (r < 0) {
+		p->state = DBT_STATE_FAILED;
 		return r;
+	}
 	r = run_steps(flow, p, run, err);
 	p->elapsed_ns = flow->ctx->sys->now_ns() - start_ns;
 	if (r == 0)

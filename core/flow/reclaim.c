@@ -39,6 +39,19 @@ static int check_meta(struct dbt_flow *flow, const struct dbt_pmember *m,
 	return r;
 }
 
+/* Only the original's ctime differs: its bytes decide whether they are those of the copy. */
+static int check_touched(struct dbt_flow *flow, const struct dbt_promotion *p,
+                         const struct dbt_pmember *m, struct dbt_err *err)
+{
+	bool same = false;
+	int r = dbt_prove_original(flow->ctx, p, m, &same, err);
+
+	if (r == 0 && !same)
+		r = dbt_err_refuse(err, "the original '%s' beside '%s' was changed: it stays",
+		                   m->kept, m->path);
+	return r;
+}
+
 static int check_member(struct dbt_flow *flow, const struct dbt_promotion *p,
                         const struct dbt_pmember *m, struct dbt_err *err)
 {
@@ -55,12 +68,26 @@ static int check_member(struct dbt_flow *flow, const struct dbt_promotion *p,
 	else if (look.kept_is != DBT_KEPT_ORIGINAL)
 		r = dbt_err_refuse(err, "the original '%s' beside '%s' %s", m->kept, m->path,
 		                   look.kept_is == DBT_KEPT_MISSING ? "is missing" : "was changed");
+	else if (m->taken_over)
+		r = dbt_err_refuse(err,
+		                   "the copy '%s' stood there before and is not dbtier's: whoever "
+		                   "put it there may "
+		                   "remove it, so the original stays",
+		                   m->copy);
+	else if (look.copy_journal)
+		r = dbt_err_refuse(
+			err,
+			"SQLite left changes beside the copy '%s' (-wal or -journal): run "
+			"'PRAGMA wal_checkpoint(TRUNCATE)' in sqlite3 first",
+			m->copy);
 	else if ((r = dbt_at_sibling(&look.path, m->kept, &kept)) < 0)
 		r = dbt_err_sys(err, r, "cannot look at '%s'", m->kept);
 	else
 		r = dbt_check_no_writer(flow->ctx, &kept, err);
 	if (r == 0)
 		r = check_meta(flow, m, &look, &kept, err);
+	if (r == 0 && look.kept_touched)
+		r = check_touched(flow, p, m, err);
 	dbt_at_release(&kept);
 	dbt_look_release(&look);
 	return r;
@@ -145,7 +172,7 @@ static int delete_original(struct dbt_flow *flow, const struct dbt_promotion *p,
 	return r < 0 ? r : 0;
 }
 
-int dbt_reclaim_finish(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err)
+static int delete_all(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err)
 {
 	struct dbt_dirs dirs = { 0 };
 	struct dbt_err later;
@@ -170,6 +197,24 @@ int dbt_reclaim_finish(struct dbt_flow *flow, struct dbt_promotion *p, struct db
 	return r;
 }
 
+int dbt_reclaim_give_up(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err)
+{
+	for (size_t i = 0; i < p->n_members; i++) {
+		struct dbt_pmember *m = &p->members[i];
+		struct dbt_look look;
+		int r = dbt_look_at(flow->ctx, p, m, &look, err);
+
+		if (r < 0)
+			return r;
+		if (look.path_is == DBT_PATH_LINK && look.kept_is == DBT_KEPT_MISSING)
+			m->reclaimed = true;
+		dbt_look_release(&look);
+	}
+	p->state = DBT_STATE_PROMOTED;
+	p->reclaim = dbt_promotion_is_reclaimed(p);
+	return dbt_flow_let_go(flow, p, "reclaim given up", err);
+}
+
 int dbt_reclaim(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err)
 {
 	struct dbt_err later;
@@ -185,7 +230,7 @@ int dbt_reclaim(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *
 	if (r == 0)
 		r = dbt_flow_enter(flow, p, DBT_STATE_RECLAIMING, err);
 	if (r == 0)
-		return dbt_reclaim_finish(flow, p, err);
+		return delete_all(flow, p, err);
 	p->state = DBT_STATE_PROMOTED;
 	(void)dbt_flow_let_go(flow, p, "reclaim refused", &later);
 	return r;

@@ -10,7 +10,8 @@
  * or are open for writing. Nothing lifts these rules. */
 int dbt_reclaim(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err);
 
-/* Ends an interrupted one: the copies were proved before the state was recorded. */
-int dbt_reclaim_finish(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err);
+/* Ends an interrupted one: what is deleted is noted, what is not stays. The copies may have changed since they were
+ * proved, so nothing more is deleted. */
+int dbt_reclaim_give_up(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err);
 
 #endif

@@ -50,8 +50,7 @@ static int needs_return(struct dbt_flow *flow, const struct dbt_promotion *p, bo
 		if (r < 0)
 			return r;
 		if (l.path_is == DBT_PATH_LINK &&
-		    (l.copy_is == DBT_COPY_MISSING || l.copy_is == DBT_COPY_UNMOUNTED ||
-		     l.copy_is == DBT_COPY_OTHER))
+		    (l.copy_is == DBT_COPY_MISSING || l.copy_is == DBT_COPY_UNMOUNTED))
 			*ret = true;
 		if (l.path_is == DBT_PATH_ORIGINAL)
 			*ret = true;
@@ -154,8 +153,8 @@ static int recover_claimed(struct dbt_flow *flow, struct dbt_promotion *p,
 	case DBT_STATE_PROMOTED:
 		return return_to_original(flow, p, ret, err);
 	case DBT_STATE_RECLAIMING:
-		*ret = DBT_RECOVERY_FINISHED;
-		return dbt_reclaim_finish(flow, p, err);
+		*ret = DBT_RECOVERY_UNDONE;
+		return dbt_reclaim_give_up(flow, p, err);
 	case DBT_STATE_ROLLING_BACK:
 		return end_rollback(flow, p, ret, err);
 	case DBT_STATE_ROLLED_BACK:

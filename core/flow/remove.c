@@ -4,6 +4,7 @@
 #include "flow/dirs.h"
 #include "flow/look.h"
 #include "flow/prove.h"
+#include "move/mark.h"
 #include "move/swap.h"
 #include "sys/procs.h"
 
@@ -17,8 +18,8 @@
 
 /* --- temporary names ------------------------------------------------------------------------------------ */
 
-/* A file under one of our random names: the name is in the ledger and nobody can guess it; it was made by this
- * user and has no other name. */
+/* A file under one of our random names: the name is in the ledger, which lets no other pattern pass, and nobody can
+ * guess it. It has no other name. */
 static bool is_our_temporary(const struct dbt_ctx *ctx, int dirfd, const char *name)
 {
 	struct dbt_ident now;
@@ -59,6 +60,8 @@ static int remove_beside_path(const struct dbt_ctx *ctx, const struct dbt_promot
 	r = dbt_swap_remove_scratch(ctx, look->path.dirfd, p->token);
 	if (r < 0)
 		return dbt_err_sys(err, r, "cannot remove the scratch files beside '%s'", m->path);
+	if (p->state == DBT_STATE_COPYING || p->state == DBT_STATE_VERIFIED)
+		return 0; /* no link was made yet */
 	r = unlink_link(ctx, &look->path, m->kept, m->copy, err);
 	/* The link that dbt_swap_by_hardlink prepares has the name of the unfinished copy. */
 	if (r == 0)
@@ -121,15 +124,15 @@ static void say_left(struct dbt_flow *flow, const struct dbt_pmember *m, const c
 
 /* Who uses the copies? One walk through /proc for all of them. */
 static int find_users(struct dbt_flow *flow, const struct dbt_promotion *p,
-                      const struct dbt_look *looks, struct dbt_procs *ret, struct dbt_err *err)
+                      const struct dbt_ident *idents, struct dbt_procs *ret, struct dbt_err *err)
 {
 	dbt_autofree struct dbt_procs_file *files = calloc(p->n_members, sizeof(*files));
 
 	if (!files)
 		return dbt_err_sys(err, -ENOMEM, "cannot look for users of the copies");
 	for (size_t i = 0; i < p->n_members; i++)
-		files[i] = (struct dbt_procs_file){ .ident = &looks[i].copy_ident,
-			                            .path = p->members[i].copy };
+		files[i] =
+			(struct dbt_procs_file){ .ident = &idents[i], .path = p->members[i].copy };
 	return dbt_procs_users_of(flow->ctx, files, p->n_members, ret, err);
 }
 
@@ -141,6 +144,16 @@ static const struct dbt_proc *user_of(const struct dbt_procs *users, size_t file
 	return NULL;
 }
 
+/* Marked by a promotion of another ledger, which took the place of ours. */
+static bool is_marked_by_others(struct dbt_flow *flow, const struct dbt_look *look)
+{
+	dbt_autoclose int fd = dbt_at_open(flow->ctx, &look->copy, O_RDONLY | O_NONBLOCK, 0);
+	char token[DBT_MARK_BYTES];
+
+	return fd >= 0 && dbt_mark_get(fd, token) &&
+	       dbt_ledger_has_token(flow->ledger, token, NULL) == 0;
+}
+
 /* Why a copy must stay; NULL when it may go. */
 static const char *reason_to_keep(struct dbt_flow *flow, const struct dbt_promotion *p,
                                   const struct dbt_pmember *m, const struct dbt_look *look)
@@ -150,6 +163,12 @@ static const char *reason_to_keep(struct dbt_flow *flow, const struct dbt_promot
 
 	if (look->path_is == DBT_PATH_LINK)
 		return "its link is still in place";
+	if (is_marked_by_others(flow, look))
+		return "it belongs to a promotion of another ledger";
+	if (look->copy_journal)
+		dbt_ctx_log(flow->ctx, DBT_LOG_WARNING,
+		            "SQLite's -wal or -journal beside '%s' stays: delete it by hand",
+		            m->copy);
 	if (look->copy_is == DBT_COPY_MODIFIED && p->rollback_mode != DBT_ROLLBACK_DISCARD_CHANGES)
 		return "it was modified meanwhile";
 	if (look->copy_is != DBT_COPY_TOUCHED || is_undo(p) ||
@@ -223,67 +242,82 @@ static bool remove_inner_dirs(struct dbt_flow *flow, const char *copy, size_t ou
 	return done;
 }
 
-static int look_at_all(struct dbt_flow *flow, const struct dbt_promotion *p, struct dbt_look *looks,
-                       size_t *ret_n, struct dbt_err *err)
+/* No descriptor is kept for a file: a set may have more of them than a process may have open. */
+static int identify_copies(struct dbt_flow *flow, const struct dbt_promotion *p,
+                           struct dbt_ident *ret, struct dbt_err *err)
 {
 	for (size_t i = 0; i < p->n_members; i++) {
-		int r = dbt_look_at(flow->ctx, p, &p->members[i], &looks[i], err);
+		struct dbt_look look;
+		int r = dbt_look_at(flow->ctx, p, &p->members[i], &look, err);
 
 		if (r < 0)
 			return r;
-		*ret_n = i + 1;
+		ret[i] = look.copy_ident;
+		dbt_look_release(&look);
 	}
 	return 0;
 }
 
-static void remove_each(struct dbt_flow *flow, struct dbt_promotion *p,
-                        const struct dbt_look *looks, const struct dbt_procs *users)
+static void remove_looked_at(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_pmember *m,
+                             const struct dbt_look *look, const struct dbt_proc *user)
+{
+	switch (look->copy_is) {
+	case DBT_COPY_UNMOUNTED:
+		m->copy_left = true;
+		say_left(flow, m, "its filesystem is not mounted");
+		break;
+	case DBT_COPY_INTACT:
+	case DBT_COPY_TOUCHED:
+	case DBT_COPY_MODIFIED:
+		remove_copy(flow, p, m, look, user);
+		break;
+	case DBT_COPY_MISSING:
+	case DBT_COPY_OTHER:
+		break;
+	}
+}
+
+static int remove_each(struct dbt_flow *flow, struct dbt_promotion *p,
+                       const struct dbt_procs *users, struct dbt_err *err)
 {
 	for (size_t i = 0; i < p->n_members; i++) {
 		struct dbt_pmember *m = &p->members[i];
 		bool is_due = dbt_state_is_active(p->state) || m->copy_left;
+		struct dbt_look look;
+		int r;
 
-		m->copy_left = false;
-		if (!is_due || m->taken_over || m->copied.ino == 0)
+		if (!is_due || m->taken_over || m->copied.ino == 0) {
+			m->copy_left = false;
 			continue;
-		switch (looks[i].copy_is) {
-		case DBT_COPY_UNMOUNTED:
-			m->copy_left = true;
-			say_left(flow, m, "its filesystem is not mounted");
-			break;
-		case DBT_COPY_INTACT:
-		case DBT_COPY_TOUCHED:
-		case DBT_COPY_MODIFIED:
-			remove_copy(flow, p, m, &looks[i], user_of(users, i));
-			break;
-		case DBT_COPY_MISSING:
-		case DBT_COPY_OTHER:
-			break;
 		}
+		r = dbt_look_at(flow->ctx, p, m, &look, err);
+		if (r < 0)
+			return r;
+		m->copy_left = false;
+		remove_looked_at(flow, p, m, &look, user_of(users, i));
+		dbt_look_release(&look);
 	}
+	return 0;
 }
 
 int dbt_remove_copies(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err)
 {
-	dbt_autofree struct dbt_look *looks = calloc(p->n_members, sizeof(*looks));
+	dbt_autofree struct dbt_ident *idents = calloc(p->n_members, sizeof(*idents));
 	struct dbt_procs users = { 0 };
 	struct dbt_dirs dirs = { 0 };
-	size_t n = 0;
 	int r;
 
-	if (!looks)
+	if (!idents)
 		return dbt_err_sys(err, -ENOMEM, "cannot remove the copies");
-	r = look_at_all(flow, p, looks, &n, err);
+	r = identify_copies(flow, p, idents, err);
 	if (r == 0)
-		r = find_users(flow, p, looks, &users, err);
+		r = find_users(flow, p, idents, &users, err);
 	if (r == 0)
 		r = dbt_dirs_of(flow->ctx, p, true, &dirs, err);
-	if (r == 0) {
-		remove_each(flow, p, looks, &users);
+	if (r == 0)
+		r = remove_each(flow, p, &users, err);
+	if (r == 0)
 		r = dbt_dirs_sync(flow->ctx, &dirs, err);
-	}
-	for (size_t i = 0; i < n; i++)
-		dbt_look_release(&looks[i]);
 	dbt_procs_release(&users);
 	dbt_dirs_release(&dirs);
 	return r;

@@ -5,8 +5,10 @@
 #include "flow/dirs.h"
 #include "flow/exchange.h"
 #include "flow/look.h"
+#include "flow/prove.h"
 #include "flow/remove.h"
 #include "move/copy.h"
+#include "move/mark.h"
 #include "move/swap.h"
 #include "sys/lock.h"
 
@@ -42,46 +44,90 @@ static int reread_touched(struct dbt_flow *flow, struct dbt_pmember *m, const st
 	return 0;
 }
 
-static int refuse_modified(const struct dbt_pmember *m, struct dbt_err *err)
+static int refuse_modified(const struct dbt_pmember *m, const struct dbt_look *look,
+                           struct dbt_err *err)
+{
+	const char *what =
+		look->copy_is == DBT_COPY_OTHER ? "was replaced by another file" : "was modified";
+
+	if (m->reclaimed)
+		return dbt_err_refuse(
+			err,
+			"the copy '%s' %s since it was promoted, and the original was reclaimed; "
+			"--keep-changes copies it back as it is; nothing was changed",
+			m->copy, what);
+	return dbt_err_refuse(
+		err,
+		"the copy '%s' %s since it was promoted; --keep-changes copies it "
+		"back, --discard-changes returns to the original; nothing was changed",
+		m->copy, what);
+}
+
+static int refuse_discard(const struct dbt_pmember *m, struct dbt_err *err)
 {
 	return dbt_err_refuse(
 		err,
-		"the copy '%s' was modified since it was promoted; --keep-changes copies it "
-		"back, --discard-changes returns to the original; nothing was changed",
+		"the original of '%s' was reclaimed: there is nothing to return to but the copy; "
+		"nothing was changed",
+		m->path);
+}
+
+/* What SQLite has not written into the copy yet would be lost in either direction. */
+static int check_journal(const struct dbt_pmember *m, const struct dbt_look *look,
+                         enum dbt_rollback_mode mode, struct dbt_err *err)
+{
+	if (!look->copy_journal || mode == DBT_ROLLBACK_DISCARD_CHANGES)
+		return 0;
+	return dbt_err_refuse(
+		err,
+		"SQLite left changes beside the copy '%s' (-wal or -journal): open it with sqlite3 "
+		"and run 'PRAGMA wal_checkpoint(TRUNCATE)', or give them up with "
+		"--discard-changes; nothing was changed",
 		m->copy);
 }
 
-static int check_copy(struct dbt_flow *flow, struct dbt_pmember *m, const struct dbt_look *look,
+static int check_gone(const struct dbt_pmember *m, const struct dbt_look *look,
                       enum dbt_rollback_mode mode, struct dbt_err *err)
 {
-	bool is_needed = m->reclaimed || mode == DBT_ROLLBACK_KEEP_CHANGES, is_same = true;
-	int r = 0;
-
-	switch (look->copy_is) {
-	case DBT_COPY_INTACT:
-		return 0;
-	case DBT_COPY_TOUCHED:
-		if (mode == DBT_ROLLBACK_PLAIN)
-			r = reread_touched(flow, m, look, &is_same, err);
-		return r < 0 ? r : is_same ? 0 : refuse_modified(m, err);
-	case DBT_COPY_MODIFIED:
-		return mode == DBT_ROLLBACK_PLAIN ? refuse_modified(m, err) : 0;
-	case DBT_COPY_UNMOUNTED:
-	case DBT_COPY_MISSING:
-	case DBT_COPY_OTHER:
-		break;
-	}
-	if (!is_needed)
+	if (!m->reclaimed && mode != DBT_ROLLBACK_KEEP_CHANGES)
 		return 0; /* the original is there: the path gets well again */
 	if (look->copy_is == DBT_COPY_UNMOUNTED)
 		return dbt_err_refuse(
 			err, "the filesystem of '%s' is not mounted: mount it, then roll back",
 			m->copy);
-	return dbt_err_set(
-		err, DBT_ERR_CHANGED, -ENOENT, "the copy '%s' is gone or was replaced, and %s",
-		m->copy,
-		m->reclaimed ? "the original was reclaimed: restore the database from elsewhere"
-			     : "so are the changes in it: roll back without --keep-changes");
+	return dbt_err_set(err, DBT_ERR_CHANGED, -ENOENT, "the copy '%s' is gone, and %s", m->copy,
+	                   m->reclaimed ? "the original was reclaimed: restore the database "
+	                                  "from elsewhere"
+	                                : "so are the changes in it: roll back without "
+	                                  "--keep-changes");
+}
+
+static int check_copy(struct dbt_flow *flow, struct dbt_pmember *m, const struct dbt_look *look,
+                      enum dbt_rollback_mode mode, struct dbt_err *err)
+{
+	bool is_same = true;
+	int r = 0;
+
+	if (m->reclaimed && mode == DBT_ROLLBACK_DISCARD_CHANGES)
+		return refuse_discard(m, err);
+	switch (look->copy_is) {
+	case DBT_COPY_TOUCHED:
+		if (mode == DBT_ROLLBACK_PLAIN)
+			r = reread_touched(flow, m, look, &is_same, err);
+		break;
+	case DBT_COPY_MODIFIED:
+	case DBT_COPY_OTHER:
+		is_same = mode != DBT_ROLLBACK_PLAIN;
+		break;
+	case DBT_COPY_UNMOUNTED:
+	case DBT_COPY_MISSING:
+		return check_gone(m, look, mode, err);
+	case DBT_COPY_INTACT:
+		break;
+	}
+	if (r == 0 && !is_same)
+		r = refuse_modified(m, look, err);
+	return r == 0 ? check_journal(m, look, mode, err) : r;
 }
 
 static int check_path(const struct dbt_pmember *m, const struct dbt_look *look, struct dbt_err *err)
@@ -108,18 +154,32 @@ static int check_path(const struct dbt_pmember *m, const struct dbt_look *look, 
 	}
 }
 
-static int check_original(const struct dbt_pmember *m, const struct dbt_look *look,
-                          enum dbt_rollback_mode mode, struct dbt_err *err)
+static int refuse_original(const struct dbt_pmember *m, const struct dbt_look *look,
+                           struct dbt_err *err)
 {
-	if (m->reclaimed || look->path_is != DBT_PATH_LINK || look->kept_is == DBT_KEPT_ORIGINAL)
-		return 0;
-	if (mode == DBT_ROLLBACK_KEEP_CHANGES)
-		return 0;
 	return dbt_err_refuse(
 		err,
 		"the original '%s' beside '%s' %s; --keep-changes copies the copy back; nothing "
 		"was changed",
 		m->kept, m->path, look->kept_is == DBT_KEPT_MISSING ? "is missing" : "was changed");
+}
+
+static int check_original(struct dbt_flow *flow, const struct dbt_promotion *p,
+                          const struct dbt_pmember *m, const struct dbt_look *look,
+                          enum dbt_rollback_mode mode, struct dbt_err *err)
+{
+	bool same = true;
+	int r;
+
+	if (m->reclaimed || look->path_is != DBT_PATH_LINK || mode == DBT_ROLLBACK_KEEP_CHANGES)
+		return 0;
+	if (look->kept_is != DBT_KEPT_ORIGINAL)
+		return refuse_original(m, look, err);
+	if (!look->kept_touched || mode == DBT_ROLLBACK_DISCARD_CHANGES)
+		return 0;
+	/* Only its ctime differs: its bytes decide. */
+	r = dbt_prove_original(flow->ctx, p, m, &same, err);
+	return r < 0 ? r : same ? 0 : refuse_original(m, look, err);
 }
 
 static int check_member(struct dbt_flow *flow, const struct dbt_promotion *p, struct dbt_pmember *m,
@@ -132,7 +192,7 @@ static int check_member(struct dbt_flow *flow, const struct dbt_promotion *p, st
 		return r;
 	r = check_path(m, &look, err);
 	if (r == 0)
-		r = check_original(m, &look, mode, err);
+		r = check_original(flow, p, m, &look, mode, err);
 	if (r == 0 && look.path_is == DBT_PATH_LINK)
 		r = check_copy(flow, m, &look, mode, err);
 	dbt_look_release(&look);
@@ -163,6 +223,14 @@ static int check_digest(const struct dbt_promotion *p, const struct dbt_pmember 
 		m->copy);
 }
 
+/* What was copied back is what may be removed later: nothing newer, and no file that somebody else put there. */
+static void note_copied(struct dbt_pmember *m, const struct dbt_ident *from)
+{
+	if (!dbt_ident_same_inode(from, &m->copied, true))
+		m->taken_over = true;
+	m->copied = *from;
+}
+
 static int fill_back(struct dbt_flow *flow, const struct dbt_promotion *p, struct dbt_pmember *m,
                      int src, int dst, uint64_t limit_bytes_s, struct dbt_err *err)
 {
@@ -178,7 +246,7 @@ static int fill_back(struct dbt_flow *flow, const struct dbt_promotion *p, struc
 		.shown_src = m->copy,
 		.shown_dst = m->path,
 		.times = p->rollback_mode == DBT_ROLLBACK_PLAIN ? &m->source : &from,
-		.whole = p->rollback_mode != DBT_ROLLBACK_DISCARD_CHANGES,
+		.whole = true,
 	};
 	int r = dbt_ident_fd(flow->ctx, src, &from);
 
@@ -200,8 +268,7 @@ static int fill_back(struct dbt_flow *flow, const struct dbt_promotion *p, struc
 	if (r == 0)
 		r = dbt_ident_fd(flow->ctx, dst, &m->returned);
 	if (r == 0)
-		m->copied =
-			from; /* what was copied back is what may be removed later, nothing newer */
+		note_copied(m, &from);
 	return r < 0 ? dbt_err_sys(err, r, "cannot finish the file for '%s'", m->path) : 0;
 }
 
@@ -319,13 +386,40 @@ static int return_paths(struct dbt_flow *flow, struct dbt_promotion *p, struct d
 
 static void note_superseded(struct dbt_flow *flow, const struct dbt_promotion *p)
 {
-	for (size_t i = 0; i < p->n_members; i++)
-		if (needs_copy_back(p, &p->members[i]) && !p->members[i].reclaimed)
+	for (size_t i = 0; i < p->n_members; i++) {
+		const struct dbt_pmember *m = &p->members[i];
+		struct dbt_look look;
+
+		if (m->reclaimed || !needs_copy_back(p, m) ||
+		    dbt_look_at(flow->ctx, p, m, &look, NULL) < 0)
+			continue;
+		if (look.kept_is == DBT_KEPT_ORIGINAL || look.kept_is == DBT_KEPT_CHANGED)
 			dbt_ctx_log(flow->ctx, DBT_LOG_NOTE,
 			            "the older original of '%s' stays beside it as '%s'; delete it "
-			            "when it is no "
-			            "longer wanted",
-			            p->members[i].path, p->members[i].kept);
+			            "when it is no longer wanted",
+			            m->path, m->kept);
+		dbt_look_release(&look);
+	}
+}
+
+/* A copy that stays is the user's from now on: any promotion may take it over. */
+static void unmark_copies(struct dbt_flow *flow, const struct dbt_promotion *p)
+{
+	for (size_t i = 0; i < p->n_members; i++) {
+		struct dbt_look look;
+		int fd;
+
+		if (dbt_look_at(flow->ctx, p, &p->members[i], &look, NULL) < 0)
+			continue;
+		fd = look.copy.dirfd < 0
+		             ? -1
+		             : dbt_at_open(flow->ctx, &look.copy, O_RDONLY | O_NONBLOCK, 0);
+		if (fd >= 0) {
+			dbt_mark_remove(fd);
+			(void)flow->ctx->sys->close(fd);
+		}
+		dbt_look_release(&look);
+	}
 }
 
 static int clean_up(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err)
@@ -337,6 +431,8 @@ static int clean_up(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_e
 		r = dbt_remove_copies(flow, p, err);
 	if (r == 0 && !p->keep_copy)
 		dbt_remove_set_dirs(flow, p);
+	if (r == 0 && p->keep_copy)
+		unmark_copies(flow, p);
 	if (r == 0)
 		r = dbt_dirs_of(flow->ctx, p, false, &dirs, err);
 	if (r == 0)
@@ -521,10 +617,11 @@ int dbt_rollback_without_ledger(const struct dbt_ctx *ctx, const char *path, boo
 		if (r >= 0)
 			r = dbt_at_sync_dir(ctx, &l.at);
 		if (r < 0)
-			(void)dbt_err_sys(err, r,
-			                  "'%s' is the original again, but its directory could not be "
-			                  "cleaned of the link '%s' and flushed",
-			                  l.at.shown, l.kept);
+			(void)dbt_err_sys(
+				err, r,
+				"'%s' is the original again, but its directory could not be "
+				"cleaned of the link '%s' and flushed",
+				l.at.shown, l.kept);
 	}
 	if (r == 0) {
 		*ret_copy = l.text;

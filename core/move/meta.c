@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/vec.h"
+#include "move/mark.h"
 #include "sys/acl.h"
 #include "sys/root.h"
 
@@ -124,11 +125,11 @@ static const char *tied_to_its_place(const char *name)
 	return "known to its filesystem only";
 }
 
-/* xfs shows root its access lists a second time, as it stores them. They are carried over under
- * their common name. */
-static bool shown_twice(const char *name)
+/* Not the file's own: xfs shows root its access lists a second time, as it stores them (they are carried over under
+ * their common name), and the mark of a copy belongs to the copy. */
+static bool is_foreign(const char *name)
 {
-	return begins(name, "trusted.SGI_ACL_");
+	return begins(name, "trusted.SGI_ACL_") || strcmp(name, DBT_MARK_NAME) == 0;
 }
 
 /* What a target may answer when it cannot hold something, or this user may not set it. ENOSPC and
@@ -234,7 +235,7 @@ static int xattr_carry(const struct pair *p, const char *name)
 	struct bytes value = { 0 };
 	int r;
 
-	if (shown_twice(name))
+	if (is_foreign(name))
 		return 0;
 	if (tied)
 		return report_xattr(p->report, name, tied);
@@ -267,7 +268,7 @@ static int xattrs_compare(const struct pair *p)
 	for (size_t at = 0; r >= 0 && at < names.len; at += strlen(names.data + at) + 1) {
 		const char *name = names.data + at, *tied = tied_to_its_place(name);
 
-		if (shown_twice(name))
+		if (is_foreign(name))
 			continue;
 		r = tied ? 0 : xattr_same(p, name);
 		if (r == 0)
@@ -281,7 +282,7 @@ static int xattrs_compare(const struct pair *p)
 		const char *name = names.data + at;
 
 		/* labels (SELinux, IMA) come by themselves */
-		if (tied_to_its_place(name) || shown_twice(name) || begins(name, "security."))
+		if (tied_to_its_place(name) || is_foreign(name) || begins(name, "security."))
 			continue;
 		r = xattr_get(p->fd_a, name, &unused);
 		free(unused.data);

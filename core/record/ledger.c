@@ -7,6 +7,7 @@
 #include "record/sql.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,206 +15,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-/* "dbti": marks the file as ours, so that another program's database is never taken for a ledger. */
-enum { APPLICATION_ID = 0x64627469, SCHEMA_VERSION = 1 };
-
-static const char schema[] =
-	"CREATE TABLE promotion("
-	" id INTEGER PRIMARY KEY AUTOINCREMENT, run INTEGER NOT NULL, name BLOB NOT NULL,"
-	" format TEXT NOT NULL, path BLOB NOT NULL, target BLOB NOT NULL, target_uuid TEXT,"
-	" target_mount BLOB, target_ino INTEGER NOT NULL, made_dir BLOB, token TEXT NOT NULL,"
-	" is_set INTEGER NOT NULL, reclaim INTEGER NOT NULL, keep_copy INTEGER NOT NULL,"
-	" by_link INTEGER NOT NULL, rollback_mode INTEGER NOT NULL, state TEXT NOT NULL,"
-	" owner_pid INTEGER NOT NULL, owner_start INTEGER NOT NULL, owner_boot TEXT NOT NULL,"
-	" created_ns INTEGER NOT NULL, promoted_ns INTEGER NOT NULL, ended_ns INTEGER NOT NULL,"
-	" elapsed_ns INTEGER NOT NULL, error TEXT);"
-	"CREATE TABLE member("
-	" promotion INTEGER NOT NULL REFERENCES promotion(id), seq INTEGER NOT NULL,"
-	" path BLOB NOT NULL, kept BLOB NOT NULL, copy BLOB NOT NULL, part BLOB NOT NULL, back "
-	"BLOB,"
-	" source TEXT NOT NULL, copied TEXT NOT NULL, returned TEXT NOT NULL, xxh128 TEXT NOT NULL,"
-	" from_device INTEGER NOT NULL, taken_over INTEGER NOT NULL, reclaimed INTEGER NOT NULL,"
-	" copy_left INTEGER NOT NULL, PRIMARY KEY(promotion, seq));"
-	"CREATE INDEX member_path ON member(path);"
-	"CREATE TABLE step("
-	" id INTEGER PRIMARY KEY, promotion INTEGER NOT NULL, wall_ns INTEGER NOT NULL, text TEXT "
-	"NOT NULL);"
-	"CREATE INDEX step_promotion ON step(promotion);"
-	"CREATE TABLE scan_name("
-	" root BLOB NOT NULL, name BLOB NOT NULL, path BLOB NOT NULL, dir BLOB NOT NULL,"
-	" database BLOB NOT NULL, format TEXT NOT NULL, tier TEXT NOT NULL, size INTEGER NOT NULL,"
-	" is_member INTEGER NOT NULL, promoted INTEGER NOT NULL);"
-	"CREATE INDEX scan_name_name ON scan_name(name);"
-	"CREATE TABLE measurement("
-	" key TEXT NOT NULL, pattern TEXT NOT NULL, jobs INTEGER NOT NULL, wall_ns INTEGER NOT "
-	"NULL,"
-	" iops REAL NOT NULL, rate INTEGER NOT NULL, lat_p50_ns INTEGER NOT NULL,"
-	" span INTEGER NOT NULL, proved INTEGER NOT NULL, PRIMARY KEY(key, pattern, jobs));";
-
-/* --- opening -------------------------------------------------------------------------------------------- */
-
-/* Makes the directory and those above it, each synced into its parent. */
-static int make_dirs(const struct dbt_ctx *ctx, const char *path)
-{
-	dbt_autofree char *copy = strdup(path);
-	mode_t mode = geteuid() == 0 ? 0755 : 0700;
-	int r = 0;
-
-	if (!copy)
-		return -ENOMEM;
-	for (char *p = copy + 1; r == 0; p++) {
-		char c = *p;
-
-		if (c != '/' && c != '\0')
-			continue;
-		*p = '\0';
-		if (mkdir(copy, mode) == 0) {
-			struct dbt_at at;
-
-			r = dbt_at_resolve(ctx, copy, &at, NULL);
-			if (r == 0) {
-				r = dbt_at_sync_dir(ctx, &at);
-				dbt_at_release(&at);
-			}
-		} else if (errno != EEXIST) {
-			r = -errno;
-		}
-		*p = c;
-		if (c == '\0')
-			break;
-	}
-	return r;
-}
-
-static int pragma_int(struct dbt_ledger *ledger, const char *sql, int *ret, struct dbt_err *err)
-{
-	sqlite3_stmt *stmt = dbt_sql_prepare(ledger, sql, err);
-	int r;
-
-	if (!stmt)
-		return -EIO;
-	r = dbt_sql_step(ledger, stmt, err);
-	if (r == 1)
-		*ret = sqlite3_column_int(stmt, 0);
-	(void)sqlite3_finalize(stmt);
-	return r < 0 ? r : 0;
-}
-
-static int check_ours(struct dbt_ledger *ledger, int *ret_version, struct dbt_err *err)
-{
-	int app = 0, version = 0, tables = 0;
-	int r = pragma_int(ledger, "PRAGMA application_id", &app, err);
-
-	if (r == 0)
-		r = pragma_int(ledger, "PRAGMA user_version", &version, err);
-	if (r == 0)
-		r = pragma_int(ledger, "SELECT count(*) FROM sqlite_master", &tables, err);
-	if (r < 0)
-		return dbt_err_add(
-			err, "move it aside to start a new one: 'dbtier rollback PATH' still works "
-			     "from what stands beside a link");
-	if (tables > 0 && app != APPLICATION_ID)
-		return dbt_err_set(err, DBT_ERR_LEDGER, -EINVAL,
-		                   "'%s' is a database of another program, not a ledger",
-		                   ledger->path);
-	if (version > SCHEMA_VERSION)
-		return dbt_err_set(
-			err, DBT_ERR_LEDGER, -EINVAL,
-			"the ledger '%s' was written by a newer dbtier (version %d): use that one",
-			ledger->path, version);
-	*ret_version = tables > 0 ? version : 0;
-	return 0;
-}
-
-static int make_schema(struct dbt_ledger *ledger, struct dbt_err *err)
-{
-	char sql[128];
-	int version = 0, r = dbt_sql_begin(ledger, err);
-
-	if (r < 0)
-		return r;
-	r = check_ours(ledger, &version, err); /* another run may have been first */
-	if (r == 0 && version == 0) {
-		(void)snprintf(sql, sizeof(sql), "PRAGMA application_id=%d; PRAGMA user_version=%d",
-		               APPLICATION_ID, SCHEMA_VERSION);
-		r = dbt_sql_exec(ledger, schema, err);
-		if (r == 0)
-			r = dbt_sql_exec(ledger, sql, err);
-	}
-	return dbt_sql_end(ledger, r, err);
-}
-
-static int prepare_db(struct dbt_ledger *ledger, enum dbt_ledger_open how, struct dbt_err *err)
-{
-	int version = 0, r;
-
-	(void)sqlite3_extended_result_codes(ledger->db, 1);
-	(void)sqlite3_busy_timeout(ledger->db, 20000);
-	(void)sqlite3_db_config(ledger->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	(void)sqlite3_db_config(ledger->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-	if (how == DBT_LEDGER_WRITE) {
-		r = dbt_sql_exec(ledger,
-		                 "PRAGMA journal_mode=DELETE; PRAGMA synchronous=EXTRA;"
-		                 " PRAGMA foreign_keys=ON",
-		                 err);
-		if (r < 0)
-			return r;
-	}
-	r = check_ours(ledger, &version, err);
-	if (r == 0 && version == 0 && how == DBT_LEDGER_WRITE)
-		r = make_schema(ledger, err);
-	else if (r == 0 && version == 0)
-		r = -ENOENT;
-	return r;
-}
-
-int dbt_ledger_open(const struct dbt_ctx *ctx, const char *state_dir, enum dbt_ledger_open how,
-                    struct dbt_ledger **ret, struct dbt_err *err)
-{
-	struct dbt_ledger *ledger = calloc(1, sizeof(*ledger));
-	int flags = how == DBT_LEDGER_WRITE ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
-	                                    : SQLITE_OPEN_READONLY;
-	int r = 0;
-
-	if (!ledger)
-		return dbt_err_sys(err, -ENOMEM, "cannot open the ledger");
-	ledger->ctx = ctx;
-	if (asprintf(&ledger->path, "%s/dbtier.db", state_dir) < 0) {
-		free(ledger);
-		return dbt_err_sys(err, -ENOMEM, "cannot open the ledger");
-	}
-	if (how == DBT_LEDGER_WRITE)
-		r = make_dirs(ctx, state_dir);
-	else if (access(ledger->path, F_OK) < 0)
-		r = -errno;
-	if (r < 0) {
-		r = dbt_err_set(err, DBT_ERR_LEDGER, r, "cannot use the state directory '%s': %s",
-		                state_dir, dbt_err_text(r));
-	} else if (sqlite3_open_v2(ledger->path, &ledger->db, flags, NULL) != SQLITE_OK) {
-		r = dbt_sql_error(ledger, "open", err);
-	} else {
-		if (how == DBT_LEDGER_WRITE && geteuid() == 0)
-			(void)chmod(ledger->path,
-			            0644); /* so that users can see root's promotions */
-		r = prepare_db(ledger, how, err);
-	}
-	if (r < 0) {
-		dbt_ledger_close(ledger);
-		return r;
-	}
-	*ret = ledger;
-	return 0;
-}
-
-void dbt_ledger_close(struct dbt_ledger *ledger)
-{
-	if (!ledger)
-		return;
-	(void)sqlite3_close(ledger->db);
-	free(ledger->path);
-	free(ledger);
-}
 
 /* --- writing -------------------------------------------------------------------------------------------- */
 
@@ -230,6 +31,18 @@ int dbt_ledger_next_run(struct dbt_ledger *ledger, int64_t *ret, struct dbt_err 
 		*ret = sqlite3_column_int64(stmt, 0);
 	(void)sqlite3_finalize(stmt);
 	return r < 0 ? r : 0;
+}
+
+/* One byte of the lock file stands for one promotion. The lock is the kernel's: it ends with the process, and it is
+ * seen from every container that shares the state directory. 1 taken (or had before), 0 another run has it, -errno
+ * where the filesystem has no such locks. */
+static int lock_promotion(struct dbt_ledger *ledger, int64_t id, short type)
+{
+	struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_start = id, .l_len = 1 };
+
+	if (fcntl(ledger->lock_fd, F_OFD_SETLK, &lock) == 0)
+		return 1;
+	return errno == EAGAIN || errno == EACCES ? 0 : -errno;
 }
 
 static int save_member(struct dbt_ledger *ledger, int64_t id, size_t seq,
@@ -340,7 +153,10 @@ int dbt_ledger_save(struct dbt_ledger *ledger, const struct dbt_promotion *p, co
 	r = save_row(ledger, p, err);
 	if (r == 0)
 		r = save_all(ledger, p, step, err);
-	return dbt_sql_end(ledger, r, err);
+	r = dbt_sql_end(ledger, r, err);
+	if (r == 0 && p->owner.pid == 0)
+		(void)lock_promotion(ledger, p->id, F_UNLCK);
+	return r;
 }
 
 /* Is the path of one of p's members, or its copy, in the hands of another promotion? */
@@ -362,10 +178,14 @@ static int find_conflict(struct dbt_ledger *ledger, const struct dbt_pmember *m,
 	dbt_sql_bind_bytes(s, 2, m->copy);
 	r = dbt_sql_step(ledger, s, err);
 	if (r == 1)
-		r = dbt_err_set(err, sqlite3_column_int64(s, 2) ? DBT_ERR_BUSY : DBT_ERR_REFUSED,
-		                -EBUSY, "'%s' belongs to promotion %lld (%s) already", m->path,
-		                (long long)sqlite3_column_int64(s, 0),
-		                (const char *)sqlite3_column_text(s, 1));
+		r = dbt_err_set(
+			err, sqlite3_column_int64(s, 2) ? DBT_ERR_BUSY : DBT_ERR_REFUSED, -EBUSY,
+			sqlite3_column_int(s, 3)
+				? "'%s' belongs to promotion %lld (%s) already"
+				: "'%s' is taken by promotion %lld (%s): choose another directory",
+			sqlite3_column_int(s, 3) ? m->path : m->copy,
+			(long long)sqlite3_column_int64(s, 0),
+			(const char *)sqlite3_column_text(s, 1));
 	(void)sqlite3_finalize(s);
 	return r;
 }
@@ -382,6 +202,8 @@ int dbt_ledger_add(struct dbt_ledger *ledger, struct dbt_promotion *p, struct db
 		r = save_row(ledger, p, err);
 	if (r == 0) {
 		p->id = sqlite3_last_insert_rowid(ledger->db);
+		/* Before others can see it. */
+		(void)lock_promotion(ledger, p->id, F_WRLCK);
 		r = save_all(ledger, p, dbt_state_name(p->state), err);
 	}
 	r = dbt_sql_end(ledger, r, err);
@@ -400,10 +222,20 @@ static int damaged(const struct dbt_ledger *ledger, int64_t id, const char *what
 	                   ledger->path, what);
 }
 
-/* A name that is to be used beside another must be one component. */
-static bool is_component(const char *s)
+/* What may be unlinked or renamed beside a path: only what dbtier itself would have named so. */
+static bool is_temporary(const char *s, const char *token)
 {
-	return s && *s != '\0' && strcmp(s, ".") != 0 && strcmp(s, "..") != 0 && !strchr(s, '/');
+	return s && strncmp(s, ".dbtier-", 8) == 0 && strncmp(s + 8, token, 16) == 0 &&
+	       s[24] == '-' && !strchr(s, '/');
+}
+
+static bool is_kept_name(const char *s, const char *path)
+{
+	const char *base = strrchr(path, '/') + 1;
+	size_t len = strlen(base);
+
+	return s && *base != '\0' && s[0] == '.' && strncmp(s + 1, base, len) == 0 &&
+	       strcmp(s + 1 + len, ".dbtier-original") == 0;
 }
 
 static bool is_absolute(const char *s)
@@ -421,7 +253,7 @@ static int parse_ident(const unsigned char *text, struct dbt_ident *ret)
 	return text ? dbt_ident_parse((const char *)text, ret) : -EINVAL;
 }
 
-static int load_member(struct dbt_ledger *ledger, sqlite3_stmt *s, int64_t id,
+static int load_member(struct dbt_ledger *ledger, sqlite3_stmt *s, const struct dbt_promotion *p,
                        struct dbt_pmember *m, struct dbt_err *err)
 {
 	const unsigned char *hex = sqlite3_column_text(s, 8);
@@ -434,15 +266,15 @@ static int load_member(struct dbt_ledger *ledger, sqlite3_stmt *s, int64_t id,
 	m->back = dbt_sql_copy(s, 4, &ok);
 	if (!ok)
 		return dbt_err_sys(err, -ENOMEM, "cannot read the ledger");
-	if (!is_absolute(m->path) || !is_absolute(m->copy) || !is_component(m->kept) ||
-	    !is_component(m->part) || (m->back && !is_component(m->back)))
-		return damaged(ledger, id, "a file name is not one", err);
+	if (!is_absolute(m->path) || !is_absolute(m->copy) || !is_kept_name(m->kept, m->path) ||
+	    !is_temporary(m->part, p->token) || (m->back && !is_temporary(m->back, p->token)))
+		return damaged(ledger, p->id, "a file name is not one", err);
 	if (parse_ident(sqlite3_column_text(s, 5), &m->source) < 0 ||
 	    parse_ident(sqlite3_column_text(s, 6), &m->copied) < 0 ||
 	    parse_ident(sqlite3_column_text(s, 7), &m->returned) < 0)
-		return damaged(ledger, id, "an identity cannot be read", err);
+		return damaged(ledger, p->id, "an identity cannot be read", err);
 	if (!hex || strlen((const char *)hex) >= sizeof(m->xxh128))
-		return damaged(ledger, id, "a hash cannot be read", err);
+		return damaged(ledger, p->id, "a hash cannot be read", err);
 	(void)snprintf(m->xxh128, sizeof(m->xxh128), "%s", (const char *)hex);
 	m->from_device = sqlite3_column_int(s, 9) != 0;
 	m->taken_over = sqlite3_column_int(s, 10) != 0;
@@ -471,7 +303,7 @@ static int load_members(struct dbt_ledger *ledger, struct dbt_promotion *p, stru
 	while ((r = dbt_sql_step(ledger, s, err)) == 1) {
 		struct dbt_pmember *m = dbt_vec_push(&list);
 
-		r = m ? load_member(ledger, s, p->id, m, err)
+		r = m ? load_member(ledger, s, p, m, err)
 		      : dbt_err_sys(err, -ENOMEM, "cannot read the ledger");
 		if (r < 0)
 			break;
@@ -565,7 +397,7 @@ int dbt_ledger_claim(struct dbt_ledger *ledger, int64_t id, const struct dbt_run
                      struct dbt_promotion *ret, struct dbt_err *err)
 {
 	struct dbt_promotions found = { 0 };
-	int r = dbt_sql_begin(ledger, err);
+	int r = dbt_sql_begin(ledger, err), locked = 0;
 
 	if (r < 0)
 		return r;
@@ -573,7 +405,10 @@ int dbt_ledger_claim(struct dbt_ledger *ledger, int64_t id, const struct dbt_run
 	if (r == 0 && found.n != 1)
 		r = dbt_err_set(err, DBT_ERR_UNKNOWN, -ENOENT, "there is no promotion %lld",
 		                (long long)id);
-	if (r == 0 && found.items[0].owner.pid != 0 && is_alive(data, &found.items[0].owner))
+	if (r == 0)
+		locked = lock_promotion(ledger, id, F_WRLCK);
+	if (r == 0 && (locked == 0 || (locked < 0 && found.items[0].owner.pid != 0 &&
+	                               is_alive(data, &found.items[0].owner))))
 		r = dbt_err_set(err, DBT_ERR_BUSY, -EBUSY,
 		                "'%s' is being worked on by process %d: wait for it to end",
 		                found.items[0].path, found.items[0].owner.pid);
@@ -587,6 +422,20 @@ int dbt_ledger_claim(struct dbt_ledger *ledger, int64_t id, const struct dbt_run
 		found.n = 0;
 	}
 	dbt_promotions_release(&found);
+	return r;
+}
+
+int dbt_ledger_has_token(struct dbt_ledger *ledger, const char *token, struct dbt_err *err)
+{
+	sqlite3_stmt *s =
+		dbt_sql_prepare(ledger, "SELECT 1 FROM promotion WHERE token=? LIMIT 1", err);
+	int r;
+
+	if (!s)
+		return err ? err->code : -EIO;
+	dbt_sql_bind_text(s, 1, token);
+	r = dbt_sql_step(ledger, s, err);
+	(void)sqlite3_finalize(s);
 	return r;
 }
 

@@ -31,11 +31,15 @@ int dbt_ledger_add(struct dbt_ledger *ledger, struct dbt_promotion *p, struct db
 int dbt_ledger_save(struct dbt_ledger *ledger, const struct dbt_promotion *p, const char *step,
                     struct dbt_err *err);
 
-/* Makes `owner` the one who works on it and loads it anew. Error BUSY when `is_alive` says that the present owner
- * still runs. */
+/* Makes `owner` the one who works on it and loads it anew; a lock of the kernel's holds until dbt_ledger_save records it
+ * without an owner, the ledger is closed or the process ends. Error BUSY while another run has it. Where the filesystem
+ * has no such locks `is_alive` tells whether the recorded owner still runs. */
 int dbt_ledger_claim(struct dbt_ledger *ledger, int64_t id, const struct dbt_run *owner,
                      bool (*is_alive)(void *data, const struct dbt_run *owner), void *data,
                      struct dbt_promotion *ret, struct dbt_err *err);
+
+/* Was there a promotion with this token here? 1, 0 or a negative code. */
+int dbt_ledger_has_token(struct dbt_ledger *ledger, const char *token, struct dbt_err *err);
 
 /* All promotions in the order of their ids. */
 int dbt_ledger_load(struct dbt_ledger *ledger, struct dbt_promotions *ret, struct dbt_err *err);

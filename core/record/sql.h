@@ -13,6 +13,7 @@ struct dbt_ledger {
 	sqlite3 *db;
 	char *path;
 	const struct dbt_ctx *ctx;
+	int lock_fd; /* -1 for readers */
 };
 
 /* Fills err with SQLite's reason; returns -EIO, or -EBUSY, -ENOSPC, -EROFS where that is what it was. */

@@ -83,10 +83,10 @@ static struct dbt_promotion sample(const char *path)
 		struct dbt_pmember *m = &p.members[i];
 
 		assert_true(asprintf(&m->path, "%s/%zu", path, i) > 0);
-		m->kept = strdup(".x.dbtier-original");
+		assert_true(asprintf(&m->kept, ".%zu.dbtier-original", i) > 0);
 		assert_true(asprintf(&m->copy, "/nvme%s/%zu", path, i) > 0);
-		m->part = strdup(".part");
-		m->back = i ? strdup(".back") : NULL;
+		m->part = strdup(".dbtier-0123456789abcdef-0.part");
+		m->back = i ? strdup(".dbtier-0123456789abcdef-1-back.part") : NULL;
 		m->source = (struct dbt_ident){ .dev = UINT64_MAX,
 			                        .ino = UINT64_MAX - i,
 			                        .size_bytes = 1ULL << 62,
@@ -196,12 +196,6 @@ static void test_conflicts(void **state)
 	dbt_ledger_close(ledger);
 }
 
-static bool always(void *data, const struct dbt_run *owner)
-{
-	(void)data;
-	return owner->pid == 42;
-}
-
 static bool never(void *data, const struct dbt_run *owner)
 {
 	(void)data;
@@ -209,21 +203,33 @@ static bool never(void *data, const struct dbt_run *owner)
 	return false;
 }
 
+/* The lock ends with the ledger that holds it, whatever is recorded of its owner. */
 static void test_claim(void **state)
 {
 	const struct dbt_run me = { .pid = 77, .start_ticks = 5, .boot_id = "now" };
-	struct dbt_ledger *ledger = open_ledger(DBT_LEDGER_WRITE);
+	struct dbt_ledger *first = open_ledger(DBT_LEDGER_WRITE),
+			  *ledger = open_ledger(DBT_LEDGER_WRITE);
 	struct dbt_promotion p = sample("/store/db"), got = { 0 };
 	struct dbt_err err;
 
 	(void)state;
-	assert_int_equal(dbt_ledger_add(ledger, &p, NULL), 0);
-	assert_int_equal(dbt_ledger_claim(ledger, p.id, &me, always, NULL, &got, &err), -EBUSY);
+	assert_int_equal(dbt_ledger_add(first, &p, NULL), 0);
+	assert_int_equal(dbt_ledger_claim(ledger, p.id, &me, never, NULL, &got, &err), -EBUSY);
 	assert_int_equal(err.kind, DBT_ERR_BUSY);
 	assert_non_null(strstr(err.text, "42"));
+	dbt_ledger_close(first);
 	assert_int_equal(dbt_ledger_claim(ledger, p.id, &me, never, NULL, &got, &err), 0);
 	assert_int_equal(got.owner.pid, 77);
+	first = open_ledger(DBT_LEDGER_WRITE);
+	assert_int_equal(dbt_ledger_claim(first, p.id, &me, never, NULL, &p, &err), -EBUSY);
+	got.owner.pid = 0;
+	assert_int_equal(dbt_ledger_save(ledger, &got, "let go", NULL), 0);
+	dbt_promotion_release(&p);
+	assert_int_equal(dbt_ledger_claim(first, 1, &me, never, NULL, &p, &err), 0);
 	assert_int_equal(dbt_ledger_claim(ledger, 999, &me, never, NULL, &got, &err), -ENOENT);
+	assert_int_equal(dbt_ledger_has_token(ledger, "0123456789abcdef", NULL), 1);
+	assert_int_equal(dbt_ledger_has_token(ledger, "0123456789abcdee", NULL), 0);
+	dbt_ledger_close(first);
 	dbt_promotion_release(&got);
 	dbt_promotion_release(&p);
 	dbt_ledger_close(ledger);
@@ -246,7 +252,12 @@ static void test_damaged_rows(void **state)
 		"UPDATE member SET copy=CAST('' AS BLOB)",
 		"UPDATE member SET kept='../../etc/passwd'",
 		"UPDATE member SET kept='..'",
+		"UPDATE member SET kept='.other.dbtier-original'",
 		"UPDATE member SET part='a/b'",
+		"UPDATE member SET part='precious'",
+		"UPDATE member SET part='.dbtier-0123456789abcdee-0.part'",
+		"UPDATE member SET part='.dbtier-0123456789abcdef-/../x'",
+		"UPDATE member SET back='precious' WHERE seq=1",
 		"UPDATE member SET back='/x' WHERE seq=1",
 		"UPDATE member SET source='dev=1 ino=2'",
 		"UPDATE member SET copied='dev=1 ino=99999999999999999999999 size=1 mtime=1 "
@@ -319,6 +330,10 @@ static void test_foreign_files(void **state)
 	dbt_ledger_close(open_ledger(DBT_LEDGER_WRITE));
 	run_sql("PRAGMA user_version=99");
 	assert_refused(DBT_LEDGER_WRITE, "newer");
+	assert_int_equal(unlink(file), 0);
+	assert_int_equal(mkfifo(file, 0600), 0); /* not even opened */
+	assert_refused(DBT_LEDGER_READ, state_dir);
+	assert_refused(DBT_LEDGER_WRITE, state_dir);
 	tree_put(dir, "plain", "x");
 	free(state_dir);
 	state_dir = tree_path(dir, "plain/state");

@@ -309,7 +309,7 @@ int dbt_check_set_dir(const struct dbt_ctx *ctx, const struct dbt_at *dir,
 		return dbt_err_refuse(
 			err,
 			"the directory '%s' is there already and another user could replace the "
-		        "copies "
+			"copies "
 			"in it (owner %u, mode %04o): remove it, or choose another directory",
 			dir->shown, i.uid, i.mode & 07777);
 	return 0;

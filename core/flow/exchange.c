@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 
 /* --- in ------------------------------------------------------------------------------------------------- */
 
@@ -39,10 +40,9 @@ static int refuse_journals(const struct dbt_pmember *m, const struct dbt_look *l
 	if (r < 0 || !dbt_journal_is_sqlite(fd) || look->copy.dirfd < 0 ||
 	    !dbt_journal_beside(look->copy.dirfd, look->copy.name, name))
 		return r;
-	return dbt_err_refuse(
-		err,
-		"'%s' lies beside the copy '%s' and would be replayed into it: remove it first",
-		name, m->copy);
+	return dbt_err_refuse(err,
+	                      "'%s%s' would be replayed into the copy beside it: remove it first",
+	                      m->copy, name + strlen(look->copy.name));
 }
 
 struct guard {

@@ -260,11 +260,11 @@ static int check_copy_journal(const struct draft *d, const struct dbt_pmember *m
 
 	if (fd < 0 || !dbt_journal_is_sqlite(fd) || !dbt_journal_beside(at->dirfd, at->name, name))
 		return 0;
-	return dbt_err_refuse(err,
-	                      "'%s' lies where the copy '%s' shall stand, and SQLite would replay "
-	                      "it into the copy: "
-	                      "remove it, or choose another directory",
-	                      name, m->copy);
+	return dbt_err_refuse(
+		err,
+		"'%s%s' lies where the copy shall stand, and SQLite would replay it into the copy: "
+		"remove it, or choose another directory",
+		m->copy, name + strlen(at->name));
 }
 
 /* What stands under the copy's name already is compared later, byte by byte. */

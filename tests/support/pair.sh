@@ -32,7 +32,11 @@ pair_down()
 
 	for point in "$SLOW" "$FAST"; do
 		[[ -d $point ]] || continue
-		umount "$point"
+		# A process that was killed may take a moment to let go of its files.
+		for _ in 1 2 3 4 5 6 7 8 9 10; do
+			umount "$point" 2>/dev/null && break
+			sleep 0.2
+		done
 		rmdir "$point"
 	done
 	rm -rf "$PAIR"/*.img "$TMP/slow.img" "$TMP/state"

@@ -5,6 +5,8 @@
 #include "survey/scan.h"
 #include "sys/root.h"
 
+#include <archive.h>
+#include <archive_entry.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -532,24 +534,57 @@ static void alignments_only_with_an_index(void **state)
 	assert_found("cram", "b.cram", 2);
 }
 
+/* An archive with one member of 100,000 bytes that do not pack well. */
+static void pack(const char *path, const char *member, bool xz, bool zip)
+{
+	char *full = tree_path(root, path);
+	struct archive *a = archive_write_new();
+	struct archive_entry *entry = archive_entry_new();
+	unsigned char bytes[1000];
+	uint32_t x = 1;
+
+	assert_int_equal(zip ? archive_write_set_format_zip(a) : archive_write_set_format_ustar(a),
+	                 ARCHIVE_OK);
+	if (xz)
+		assert_int_equal(archive_write_add_filter_xz(a), ARCHIVE_OK);
+	assert_int_equal(archive_write_open_filename(a, full), ARCHIVE_OK);
+	archive_entry_set_pathname(entry, member);
+	archive_entry_set_size(entry, 100 * sizeof(bytes));
+	archive_entry_set_filetype(entry, AE_IFREG);
+	archive_entry_set_perm(entry, 0644);
+	assert_int_equal(archive_write_header(a, entry), ARCHIVE_OK);
+	for (int i = 0; i < 100; i++) {
+		for (size_t k = 0; k < sizeof(bytes); k++) {
+			x = x * 1664525 + 1013904223;
+			bytes[k] = (unsigned char)(x >> 24);
+		}
+		assert_int_equal(archive_write_data(a, bytes, sizeof(bytes)),
+		                 (la_ssize_t)sizeof(bytes));
+	}
+	archive_entry_free(entry);
+	assert_int_equal(archive_write_close(a), ARCHIVE_OK);
+	archive_write_free(a);
+	free(full);
+}
+
+/* By what is in them, not by being archives. */
 static void archives(void **state)
 {
-	struct dbt_buf b = { 0 };
-
 	(void)state;
-	put_fill(&b, 0, 257);
-	put_text(&b, "ustar");
-	put_fill(&b, 0, 600);
-	sample_write(root, "db.tar", b);
+	pack("db.tar", "db/bakta.db", false, false);
 	assert_found("archive", "db.tar", 1);
 	assert_int_equal(result.databases[0].class, DBT_CLASS_COLD);
+	pack("db.tar", "photos/holiday.jpeg", false, false);
+	assert_nothing();
 	drop("db.tar");
-	put("db-light.tar.xz",
-	    "\xfd"
-	    "7zXZ\0",
-	    6, 500);
-	assert_found("archive", "db-light.tar.xz", 1);
-	drop("db-light.tar.xz");
+	pack("k2_standard.tar.xz", "hash.k2d", true, false);
+	assert_found("archive", "k2_standard.tar.xz", 1);
+	drop("k2_standard.tar.xz");
+	pack("nt.zip", "nt.00.nsq", false, true);
+	assert_found("archive", "nt.zip", 1);
+	drop("nt.zip");
+	put("broken.tar.gz", "\x1f\x8b\x08\0", 4, 100000);
+	assert_nothing();
 	put("reads.fastq.gz", "\x1f\x8b\x08\0", 4, 100000); /* reads are no database */
 	assert_nothing();
 }

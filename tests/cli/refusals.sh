@@ -313,7 +313,8 @@ check_permission()
 	fresh
 	make "$DIR/a"
 	cp "$DBTIER" "$PAIR/dbtier"
-	mkdir -p -m 700 "$PAIR/nobody"
+	mkdir -p "$PAIR/nobody"
+	chmod 700 "$PAIR/nobody"
 	chown 65534:65534 "$PAIR/nobody"
 	mine=(as_nobody "$PAIR/dbtier" --state-dir "$PAIR/nobody" promote --force)
 	mkdir "$FAST/open"

@@ -11,6 +11,8 @@ const char *auto_word(enum dbt_recovery what)
 		return "undid what an interrupted run had begun";
 	case DBT_RECOVERY_RETURNED:
 		return "returned to the original, because the copy or its link is gone";
+	case DBT_RECOVERY_ENDED:
+		return "ended, because nothing of it is left";
 	case DBT_RECOVERY_CLEANED:
 		return "removed what was left";
 	case DBT_RECOVERY_BUSY:

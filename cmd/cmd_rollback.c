@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct rollback_args {
 	bool all, keep_copy, keep_changes, discard_changes;
@@ -106,7 +107,8 @@ static int roll_back_lone(struct app *app, const char *path, const struct rollba
 	int r = dbt_rollback_without_ledger(&app->ctx, path, args->discard_changes, &copy, &lone);
 
 	if (r < 0) {
-		if (lone.kind != DBT_ERR_UNKNOWN)
+		/* What may be a name is better answered with the names there are. */
+		if (lone.kind != DBT_ERR_UNKNOWN || strchr(path, '/'))
 			*err = lone;
 		return r;
 	}

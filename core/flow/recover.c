@@ -34,31 +34,41 @@ static int can_roll_forward(struct dbt_flow *flow, const struct dbt_promotion *p
 	return 0;
 }
 
-/* A path that leads nowhere although the original is there: the copy was deleted, cleaned, or its filesystem is
- * not mounted. Or a path that is its original again: an undo went so far although the ledger's "promoted" had
- * reached the disk, or somebody put it back by hand. */
-static int needs_return(struct dbt_flow *flow, const struct dbt_promotion *p, bool *ret,
-                        struct dbt_err *err)
-{
-	bool possible = true;
+/* What happened to a complete promotion that can be put in order without a doubt. */
+enum drift {
+	DRIFT_NONE = 0, /* nothing, or nothing that can */
+	DRIFT_RETURN, /* the originals are there, and some path leads nowhere (the copy was deleted, cleaned, is not
+	                 mounted) or is its original again (put back by hand, or by an undo that ended after the
+	                 ledger's "promoted" had reached the disk, although that was reported as failed) */
+	DRIFT_END,    /* no link, no original, no copy is left: only the ledger knows of it */
+};
 
-	*ret = false;
+static int find_drift(struct dbt_flow *flow, const struct dbt_promotion *p, enum drift *ret,
+                      struct dbt_err *err)
+{
+	bool wanted = false, possible = true, nothing_left = true;
+
 	for (size_t i = 0; i < p->n_members; i++) {
+		const struct dbt_pmember *m = &p->members[i];
 		struct dbt_look l;
-		int r = dbt_look_at(flow->ctx, p, &p->members[i], &l, err);
+		int r = dbt_look_at(flow->ctx, p, m, &l, err);
 
 		if (r < 0)
 			return r;
 		if (l.path_is == DBT_PATH_LINK &&
 		    (l.copy_is == DBT_COPY_MISSING || l.copy_is == DBT_COPY_UNMOUNTED))
-			*ret = true;
+			wanted = true;
 		if (l.path_is == DBT_PATH_ORIGINAL)
-			*ret = true;
+			wanted = true;
 		else if (l.path_is != DBT_PATH_LINK || l.kept_is != DBT_KEPT_ORIGINAL)
 			possible = false;
+		if ((l.path_is != DBT_PATH_OTHER && l.path_is != DBT_PATH_MISSING) ||
+		    l.kept_is == DBT_KEPT_ORIGINAL || l.kept_is == DBT_KEPT_CHANGED ||
+		    (!m->taken_over && l.copy_is != DBT_COPY_MISSING && l.copy_is != DBT_COPY_OTHER))
+			nothing_left = false;
 		dbt_look_release(&l);
 	}
-	*ret = *ret && possible;
+	*ret = wanted && possible ? DRIFT_RETURN : nothing_left ? DRIFT_END : DRIFT_NONE;
 	return 0;
 }
 
@@ -84,17 +94,27 @@ static int forward_or_back(struct dbt_flow *flow, struct dbt_promotion *p, enum 
 	return dbt_promote_undo(flow, p, forward ? first.text : "the run was interrupted", err);
 }
 
-static int return_to_original(struct dbt_flow *flow, struct dbt_promotion *p,
-                              enum dbt_recovery *ret, struct dbt_err *err)
+static int repair_drift(struct dbt_flow *flow, struct dbt_promotion *p, enum dbt_recovery *ret,
+                        struct dbt_err *err)
 {
 	const struct dbt_rollback_opts opts = { .mode = DBT_ROLLBACK_PLAIN };
-	bool needed = false;
-	int r = needs_return(flow, p, &needed, err);
+	enum drift drift;
+	int r = find_drift(flow, p, &drift, err);
 
-	if (r < 0 || !needed) /* only a dead run's name is to be taken off */
-		return r < 0 ? r : dbt_flow_let_go(flow, p, "released", err);
-	*ret = DBT_RECOVERY_RETURNED;
-	return dbt_rollback(flow, p, &opts, err);
+	if (r < 0)
+		return r;
+	switch (drift) {
+	case DRIFT_RETURN:
+		*ret = DBT_RECOVERY_RETURNED;
+		return dbt_rollback(flow, p, &opts, err);
+	case DRIFT_END:
+		*ret = DBT_RECOVERY_ENDED;
+		p->owner = (struct dbt_run){ 0 };
+		return dbt_flow_enter(flow, p, DBT_STATE_ROLLED_BACK, err);
+	case DRIFT_NONE:
+		break; /* only a dead run's name is to be taken off */
+	}
+	return dbt_flow_let_go(flow, p, "released", err);
 }
 
 static int end_rollback(struct dbt_flow *flow, struct dbt_promotion *p, enum dbt_recovery *ret,
@@ -151,7 +171,7 @@ static int recover_claimed(struct dbt_flow *flow, struct dbt_promotion *p,
 	case DBT_STATE_SWAPPING:
 		return forward_or_back(flow, p, ret, err);
 	case DBT_STATE_PROMOTED:
-		return return_to_original(flow, p, ret, err);
+		return repair_drift(flow, p, ret, err);
 	case DBT_STATE_RECLAIMING:
 		*ret = DBT_RECOVERY_UNDONE;
 		return dbt_reclaim_give_up(flow, p, err);
@@ -168,7 +188,7 @@ static int recover_claimed(struct dbt_flow *flow, struct dbt_promotion *p,
  * written to. What cannot be looked at is looked at again, with its error, by recover_one. */
 static bool is_of_interest(struct dbt_flow *flow, const struct dbt_promotion *p)
 {
-	bool needed = true;
+	enum drift drift;
 
 	if (p->owner.pid != 0 || dbt_promotion_waits(p))
 		return true;
@@ -176,7 +196,7 @@ static bool is_of_interest(struct dbt_flow *flow, const struct dbt_promotion *p)
 		return p->made_dir && !p->keep_copy;
 	if (p->state != DBT_STATE_PROMOTED)
 		return true;
-	return needs_return(flow, p, &needed, NULL) < 0 || needed;
+	return find_drift(flow, p, &drift, NULL) < 0 || drift != DRIFT_NONE;
 }
 
 static int report(struct dbt_recovery_report *list, const struct dbt_promotion *p,

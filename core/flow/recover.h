@@ -11,6 +11,7 @@ enum dbt_recovery {
 	DBT_RECOVERY_FINISHED, /* an interrupted step was carried to its end */
 	DBT_RECOVERY_UNDONE,   /* ... or taken back */
 	DBT_RECOVERY_RETURNED, /* the copy or a link was lost: the path is the original again */
+	DBT_RECOVERY_ENDED,    /* nothing of it was left on disk */
 	DBT_RECOVERY_CLEANED,  /* leftovers were removed */
 	DBT_RECOVERY_BUSY,     /* another run works on it: left alone */
 	DBT_RECOVERY_FAILED,   /* err of the report says why */

@@ -233,7 +233,7 @@ check_sets()
 	never 3 "'$DIR/nr' is not complete" "$DIR/nr"
 	mv "$TMP/nr.01.pin" "$DIR/"
 	make "$FAST/nr"
-	never 3 "'nr' in '$FAST' is in the way" "$DIR/nr"
+	never 3 "'$FAST/nr' is in the way" "$DIR/nr"
 	rm "$FAST/nr"
 	works "$DIR/nr"
 	"$DBT_TOOLS/mkdb" diamond "$DIR/other.dmnd" 60K

@@ -1,4 +1,4 @@
-/* Databases of one directory: candidates are tested, members collected, completeness checked. */
+/* A database put together: members collected around a lead, completeness checked. */
 #ifndef DBT_SURVEY_GROUP_H
 #define DBT_SURVEY_GROUP_H
 
@@ -38,6 +38,20 @@ struct dbt_group {
 	bool busy_sqlite;
 };
 
+/* A file that passed a format's test. */
+struct dbt_passed {
+	const struct dbt_format *format;
+	const struct dbt_lead *lead; /* NULL: found by content under any name */
+	unsigned order;
+	struct dbt_file *file;
+	char *cut; /* why it is not complete; NULL */
+};
+
+/* Forms the group around a lead and appends its database. Returns 0 (also when it came to nothing) or
+ * -errno. */
+int dbt_group_form(struct dbt_dir *dir, const struct dbt_passed *passed,
+                   struct dbt_found_vec *found);
+
 /* For the collect and check of formats. */
 
 /* The file of this name in the group's directory; NULL where there is none (or it could not be
@@ -69,9 +83,6 @@ int dbt_group_incomplete(struct dbt_group *group, const char *fmt, ...)
 /* Bytes of a member; as dbt_candidate_read. A link of someone else cannot be read. */
 ssize_t dbt_group_read(const struct dbt_group *group, const struct dbt_file *file, void *buf,
                        size_t len, uint64_t off);
-
-/* Finds the databases of one directory and appends them. Returns 0, -ECANCELED or -ENOMEM. */
-int dbt_group_directory(struct dbt_dir *dir, struct dbt_found_vec *found);
 
 void dbt_found_release(struct dbt_found_vec *found);
 

@@ -3,7 +3,7 @@
  * here into the catalogue, nothing else has to be edited. Look at diamond.c for a format of one
  * file, at hmmer.c for a set, at kraken2.c for a directory, at bakta.c for a composite.
  *
- * How a directory is recognised (group.c): every name is compared with the `leads` of all formats; a
+ * How a directory is recognised (recognise.c, group.c): every name is compared with the `leads` of all formats; a
  * file that fits is opened, its first bytes go to the format's `test`. A file that passes starts a
  * group, to which `rules` add the other members found in the directory; `check` then compares sizes
  * and headers. Large files that no group took are tested by the formats with `any_name`. */

@@ -337,8 +337,8 @@ static void add_udev(struct capture *c, const char *path)
 	const char *base = strrchr(path, '/') + 1;
 	int r = 0;
 
-	if (*base != 'b' || dbt_root_read(c->ctx->root, path, FILE_MAX_BYTES, &data) < 0)
-		return;
+	if (*base == 'b' && dbt_root_read(c->ctx->root, path, FILE_MAX_BYTES, &data) < 0)
+		dbt_buf_clear(&data);
 	for (const char *line = dbt_buf_str(&data); r == 0 && *line;) {
 		size_t len = strcspn(line, "\n"), next = len + (line[len] == '\n');
 

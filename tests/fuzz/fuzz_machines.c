@@ -1,14 +1,17 @@
 /* Captured machines that nobody captured: the text of support/machine.h, mutated, unfolded into a tree
  * in memory. Whatever it says, every mount gets a verdict or an error, never a crash or an endless
- * walk. The corpus is tests/fixtures/machines. */
+ * walk, and can be captured again. The corpus is tests/fixtures/machines. */
 #include "support/machine.h"
+#include "survey/capture.h"
 #include "survey/mounts.h"
 #include "survey/place.h"
 #include "sys/root.h"
 
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -30,6 +33,15 @@ static void ask(const struct dbt_ctx *ctx)
 	dbt_mounts_free(mounts);
 }
 
+static void capture(const struct dbt_ctx *ctx)
+{
+	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	struct dbt_err err;
+
+	(void)dbt_capture_write(ctx, fd, "/dev/null", &err);
+	(void)close(fd);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *dir = machine_build("/dev/shm", (const char *)data, size);
@@ -41,6 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (dbt_root_open(&root, dir) == 0) {
 		dbt_ctx_init(&ctx, &root);
 		ask(&ctx);
+		capture(&ctx);
 		dbt_root_close(&root);
 	}
 	machine_remove(dir);

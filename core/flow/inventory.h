@@ -21,6 +21,7 @@ struct dbt_inventory_opts {
 
 /* One filesystem that databases lie on, or could. */
 struct dbt_inventory_place {
+	bool cleaned; /* systemd-tmpfiles empties its mount point: a last resort as a target */
 	struct dbt_place place;
 	struct dbt_speeds speeds; /* zero where nothing was measured */
 	bool measured;            /* tried, with whatever result */

@@ -1,13 +1,16 @@
 #include "flow/places.h"
 
+#include "base/cleanup.h"
 #include "base/vec.h"
 #include "flow/checks.h"
 #include "flow/remember.h"
 #include "survey/material.h"
 #include "survey/probe.h"
+#include "survey/tmpfiles.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -46,6 +49,21 @@ static void note_failed(struct dbt_places *places, uint64_t mnt_id, const struct
 	places->failed[places->n_failed++] = mnt_id;
 }
 
+static bool is_cleaned(const struct dbt_ctx *ctx, const char *mount)
+{
+	struct dbt_tmpfiles_hit hit = { 0 };
+	dbt_autofree char *path = NULL;
+	bool cleaned;
+
+	if (asprintf(&path, "%s/database", strcmp(mount, "/") == 0 ? "" : mount) < 0) {
+		path = NULL;
+		return false;
+	}
+	cleaned = dbt_tmpfiles_find(ctx, path, &hit) == 1;
+	dbt_tmpfiles_hit_release(&hit);
+	return cleaned;
+}
+
 /* The place of this mount, looked up once. NULL: it cannot be judged, or no memory. */
 static struct dbt_inventory_place *place_of_mount(struct dbt_places *places, uint64_t mnt_id)
 {
@@ -66,6 +84,7 @@ static struct dbt_inventory_place *place_of_mount(struct dbt_places *places, uin
 		note_failed(places, mnt_id, &err);
 		return NULL;
 	}
+	place->cleaned = is_cleaned(places->ctx, place->place.mount);
 	place->next = places->known;
 	places->known = place;
 	return place;
@@ -219,6 +238,16 @@ static void know_all(struct dbt_places *places)
 	}
 }
 
+/* The faster one; of equals the one that nobody empties, then the one with more room. */
+static bool is_better(const struct dbt_inventory_place *a, const struct dbt_inventory_place *b)
+{
+	if (is_slower(a, b) || is_slower(b, a))
+		return is_slower(b, a);
+	if (a->cleaned != b->cleaned)
+		return b->cleaned;
+	return a->place.free_bytes > b->place.free_bytes;
+}
+
 struct dbt_inventory_place *dbt_places_better(struct dbt_places *places,
                                               const struct dbt_inventory_place *from,
                                               uint64_t hot_bytes)
@@ -231,8 +260,7 @@ struct dbt_inventory_place *dbt_places_better(struct dbt_places *places,
 		    dbt_place_same_filesystem(&place->place, &from->place) ||
 		    !is_slower(from, place))
 			continue;
-		if (!best || is_slower(best, place) ||
-		    (!is_slower(place, best) && place->place.free_bytes > best->place.free_bytes))
+		if (!best || is_better(place, best))
 			best = place;
 	}
 	return best;

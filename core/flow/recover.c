@@ -40,7 +40,7 @@ enum drift {
 	DRIFT_RETURN, /* the originals are there, and some path leads nowhere (the copy was deleted, cleaned, is not
 	                 mounted) or is its original again (put back by hand, or by an undo that ended after the
 	                 ledger's "promoted" had reached the disk, although that was reported as failed) */
-	DRIFT_END,    /* no link, no original, no copy is left: only the ledger knows of it */
+	DRIFT_END, /* no link, no original, no copy is left: only the ledger knows of it */
 };
 
 static int find_drift(struct dbt_flow *flow, const struct dbt_promotion *p, enum drift *ret,
@@ -64,7 +64,8 @@ static int find_drift(struct dbt_flow *flow, const struct dbt_promotion *p, enum
 			possible = false;
 		if ((l.path_is != DBT_PATH_OTHER && l.path_is != DBT_PATH_MISSING) ||
 		    l.kept_is == DBT_KEPT_ORIGINAL || l.kept_is == DBT_KEPT_CHANGED ||
-		    (!m->taken_over && l.copy_is != DBT_COPY_MISSING && l.copy_is != DBT_COPY_OTHER))
+		    (!m->taken_over && l.copy_is != DBT_COPY_MISSING &&
+		     l.copy_is != DBT_COPY_OTHER))
 			nothing_left = false;
 		dbt_look_release(&l);
 	}

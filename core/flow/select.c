@@ -160,9 +160,8 @@ static int select_one_file(const struct dbt_ctx *ctx, const struct dbt_at *at, b
 	if (db.n_members == 1 || strcmp(db.path, at->shown) == 0)
 		r = select_database(&db, all_files, ret, err);
 	else if (db.moves == DBT_MOVES_FILE)
-		r = refuse_database(&db, err) < 0
-		            ? (err ? err->code : -EPERM)
-		            : select_file(at, db.format, db.uri_target, ret, err);
+		r = select_file(at, db.format, db.uri_target, ret,
+		                err); /* whatever the others lack */
 	else
 		r = dbt_err_refuse(
 			err,

@@ -221,10 +221,27 @@ static int verify_member(const struct dbt_ctx *ctx, const struct dbt_promotion *
 	return 0;
 }
 
+/* Is what status holds against the copies no more than their ctime? */
+static bool is_only_touched(const struct dbt_ctx *ctx, const struct dbt_promotion *p)
+{
+	bool only = true;
+
+	for (size_t i = 0; only && i < p->n_members; i++) {
+		struct dbt_look look;
+
+		if (dbt_look_at(ctx, p, &p->members[i], &look, NULL) < 0)
+			return false;
+		only = !look.copy_journal &&
+		       (look.copy_is == DBT_COPY_INTACT || look.copy_is == DBT_COPY_TOUCHED);
+		dbt_look_release(&look);
+	}
+	return only;
+}
+
 int dbt_health_verify(const struct dbt_ctx *ctx, const struct dbt_promotion *p,
                       enum dbt_health *ret, char **ret_detail, struct dbt_err *err)
 {
-	enum dbt_health health;
+	enum dbt_health health = DBT_HEALTH_OK;
 	char *detail = NULL;
 	int r = dbt_health_of(ctx, p, &health, &detail, err);
 
@@ -233,7 +250,7 @@ int dbt_health_verify(const struct dbt_ctx *ctx, const struct dbt_promotion *p,
 	/* Touched or not, the bytes are read now: what the times hint at gives way to what they are. */
 	if (p->state == DBT_STATE_PROMOTED &&
 	    (health == DBT_HEALTH_OK || health >= DBT_HEALTH_COPY_MODIFIED)) {
-		bool was_times_only = health == DBT_HEALTH_COPY_MODIFIED;
+		bool was_times_only = health == DBT_HEALTH_COPY_MODIFIED && is_only_touched(ctx, p);
 		enum dbt_health read = DBT_HEALTH_OK;
 		char *read_detail = NULL;
 

@@ -402,7 +402,7 @@ static int note_set_dir(struct draft *d, struct dbt_err *err)
 static int fill_promotion(struct draft *d, struct dbt_err *err)
 {
 	struct dbt_promotion *p = &d->p;
-	struct dbt_ident target;
+	struct dbt_ident target = { 0 };
 	int r = dbt_flow_token(d->ctx, p->token, err);
 
 	if (r == 0)

@@ -180,7 +180,7 @@ static int several(const char *path, const struct dbt_scan_result *found, struct
 	for (size_t i = 0; r == 0 && i < found->n_databases && i < 10; i++)
 		r = dbt_buf_addf(&list, "%s'%s'", i ? ", " : "", found->databases[i].path);
 	if (r == 0 && found->n_databases > 10)
-		r = dbt_buf_addf(&list, " and %zu more", found->n_databases - 10);
+		(void)dbt_buf_addf(&list, " and %zu more", found->n_databases - 10);
 	r = dbt_err_set(err, DBT_ERR_UNKNOWN, -EINVAL,
 	                "'%s' holds %zu databases, name the one that is meant: %s", path,
 	                found->n_databases, dbt_buf_str(&list));
@@ -360,7 +360,7 @@ static int select_name(const struct dbt_ctx *ctx, struct dbt_ledger *ledger, con
 			r = ambiguous(what, &names, err);
 	if (r == 0 && names.n == 0)
 		r = unknown(ledger, what, err);
-	if (r == 0) {
+	if (r == 0 && names.n > 0) {
 		r = select_exact(ctx, names.items[0].path, all_files, ret, err);
 		if (r == -ENOENT)
 			r = dbt_err_set(err, DBT_ERR_UNKNOWN, r,

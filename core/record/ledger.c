@@ -397,28 +397,31 @@ int dbt_ledger_claim(struct dbt_ledger *ledger, int64_t id, const struct dbt_run
                      struct dbt_promotion *ret, struct dbt_err *err)
 {
 	struct dbt_promotions found = { 0 };
-	int r = dbt_sql_begin(ledger, err), locked = 0;
+	struct dbt_promotion *p = NULL;
+	int r = dbt_sql_begin(ledger, err), locked;
 
 	if (r < 0)
 		return r;
 	r = load_where(ledger, id, &found, err);
-	if (r == 0 && found.n != 1)
+	if (r == 0 && found.n == 1)
+		p = found.items;
+	if (r == 0 && !p)
 		r = dbt_err_set(err, DBT_ERR_UNKNOWN, -ENOENT, "there is no promotion %lld",
 		                (long long)id);
-	if (r == 0)
+	if (p) {
 		locked = lock_promotion(ledger, id, F_WRLCK);
-	if (r == 0 && (locked == 0 || (locked < 0 && found.items[0].owner.pid != 0 &&
-	                               is_alive(data, &found.items[0].owner))))
-		r = dbt_err_set(err, DBT_ERR_BUSY, -EBUSY,
-		                "'%s' is being worked on by process %d: wait for it to end",
-		                found.items[0].path, found.items[0].owner.pid);
-	if (r == 0) {
-		found.items[0].owner = *owner;
-		r = save_row(ledger, &found.items[0], err);
+		if (locked == 0 || (locked < 0 && p->owner.pid != 0 && is_alive(data, &p->owner)))
+			r = dbt_err_set(err, DBT_ERR_BUSY, -EBUSY,
+			                "'%s' is being worked on by process %d: wait for it to end",
+			                p->path, p->owner.pid);
+	}
+	if (p && r == 0) {
+		p->owner = *owner;
+		r = save_row(ledger, p, err);
 	}
 	r = dbt_sql_end(ledger, r, err);
-	if (r == 0) {
-		*ret = found.items[0];
+	if (p && r == 0) {
+		*ret = *p;
 		found.n = 0;
 	}
 	dbt_promotions_release(&found);

@@ -76,6 +76,7 @@ if command -v sqlite3 >/dev/null; then
 	write_and_die "$SLOW/x.db"
 	equal 1500 "$(rows "$SLOW/x.db")" "rows before"
 	expect 4 dbtier status
+	expect 4 dbtier verify
 	expect 3 dbtier rollback
 	err_has wal_checkpoint
 	expect 3 dbtier rollback --keep-changes
@@ -187,6 +188,8 @@ sum=$(sha256sum <"$FAST/n.txt")
 expect 0 promote "$SLOW/o.txt"
 holds "$SLOW/n.txt" "$sum"
 expect 4 dbtier status
+out_has copy-modified
+expect 4 dbtier verify
 out_has copy-modified
 expect 3 dbtier rollback n.txt
 holds "$SLOW/n.txt" "$sum"

@@ -238,8 +238,8 @@ static int return_member(struct dbt_flow *flow, const struct dbt_promotion *p,
 		break;
 	case DBT_PATH_MISSING:
 		if (look.path.dirfd < 0)
-			r = dbt_err_sys(err, look.dir_error, "the directory of '%s' is gone",
-			                m->path);
+			r = dbt_err_set(err, DBT_ERR_CHANGED, look.dir_error,
+			                "the directory of '%s' is gone", m->path);
 		else
 			r = put_into_gap(flow, m, &look, err);
 		break;
@@ -264,26 +264,39 @@ static int return_member(struct dbt_flow *flow, const struct dbt_promotion *p,
 	return r;
 }
 
+static bool may_be_swapped(const struct dbt_promotion *p)
+{
+	for (size_t i = 0; i < p->n_members; i++)
+		if (!p->members[i].never_swapped)
+			return true;
+	return false;
+}
+
 int dbt_exchange_out(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err)
 {
 	struct dbt_dirs dirs = { 0 };
-	struct dbt_err other;
-	int r = dbt_dirs_of(flow->ctx, p, false, &dirs, err), one;
+	struct dbt_err first = { 0 }, other = { 0 };
+	int r;
 
+	if (!may_be_swapped(p))
+		return 0;
+	r = dbt_dirs_of(flow->ctx, p, false, &dirs, &first);
 	if (r == 0)
-		r = dbt_dirs_lock(flow->ctx, &dirs, err);
-	if (r == 0) {
-		for (size_t i = 0; i < p->n_members; i++) {
-			one = return_member(flow, p, &p->members[i], r == 0 ? err : &other);
-			if (r == 0)
-				r = one;
-		}
-		one = dbt_dirs_sync(flow->ctx, &dirs, r == 0 ? err : &other);
-		if (r == 0)
-			r = one;
-	}
+		r = dbt_dirs_lock(flow->ctx, &dirs, &first);
+	/* What cannot be returned outweighs what somebody else has by now. */
+	for (size_t i = 0; r == 0 && i < p->n_members; i++)
+		if (return_member(flow, p, &p->members[i], &other) < 0 &&
+		    (first.kind == DBT_ERR_NONE || first.kind == DBT_ERR_CHANGED))
+			first = other;
+	/* So does what may not be on the disk. */
+	if (r == 0 && dbt_dirs_sync(flow->ctx, &dirs, &other) < 0)
+		first = other;
 	dbt_dirs_release(&dirs);
-	return r;
+	if (first.kind == DBT_ERR_NONE)
+		return 0;
+	if (err)
+		*err = first;
+	return first.code;
 }
 
 int dbt_exchange_count_links(struct dbt_flow *flow, const struct dbt_promotion *p, size_t *ret,

@@ -11,7 +11,9 @@
 int dbt_exchange_in(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err);
 
 /* Puts every original (or copied-back file) to its path again and syncs the directories. A path that holds
- * something else by now is left alone: an error of kind CHANGED names it, after all others were put back. */
+ * something else by now, or is gone with its directory, is left alone: an error of kind CHANGED names it, after all
+ * others were put back. Any other error: something is not back, or not on stable storage. Copies must not be removed
+ * then. */
 int dbt_exchange_out(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err);
 
 /* How many paths still are links to their copies. */

@@ -41,12 +41,23 @@ int dbt_flow_claim(struct dbt_flow *flow, int64_t id, struct dbt_promotion *ret,
 int dbt_flow_enter(struct dbt_flow *flow, struct dbt_promotion *p, enum dbt_state state,
                    struct dbt_err *err)
 {
+	const enum dbt_state before = p->state;
+	const uint64_t promoted_ns = p->promoted_ns, ended_ns = p->ended_ns;
+	int r;
+
 	p->state = state;
 	if (state == DBT_STATE_PROMOTED && p->promoted_ns == 0)
 		p->promoted_ns = flow->ctx->sys->wall_ns();
 	if (!dbt_state_is_active(state))
 		p->ended_ns = flow->ctx->sys->wall_ns();
-	return dbt_ledger_save(flow->ledger, p, dbt_state_name(state), err);
+	r = dbt_ledger_save(flow->ledger, p, dbt_state_name(state), err);
+	/* Who undoes what was done goes by the state that was reached. */
+	if (r < 0) {
+		p->state = before;
+		p->promoted_ns = promoted_ns;
+		p->ended_ns = ended_ns;
+	}
+	return r;
 }
 
 int dbt_flow_let_go(struct dbt_flow *flow, struct dbt_promotion *p, const char *step,

@@ -21,7 +21,7 @@ void dbt_flow_close(struct dbt_flow *flow);
 int dbt_flow_claim(struct dbt_flow *flow, int64_t id, struct dbt_promotion *ret,
                    struct dbt_err *err);
 
-/* Records the promotion in a new state. */
+/* Records the promotion in a new state. On an error p is in its old one; the ledger may hold either. */
 int dbt_flow_enter(struct dbt_flow *flow, struct dbt_promotion *p, enum dbt_state state,
                    struct dbt_err *err);
 

@@ -382,7 +382,7 @@ static int undo(struct dbt_flow *flow, struct dbt_promotion *p, const char *why,
 	/* A path that somebody replaced meanwhile is not ours any more: the rest is undone all the same. */
 	paths_r = dbt_exchange_out(flow, p, &paths);
 	r = dbt_exchange_count_links(flow, p, &links, err);
-	if (r == 0 && links > 0) {
+	if (r == 0 && (links > 0 || (paths_r < 0 && paths.kind != DBT_ERR_CHANGED))) {
 		if (err)
 			*err = paths;
 		return paths_r < 0 ? paths_r : -EIO;

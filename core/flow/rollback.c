@@ -370,15 +370,19 @@ static int abandon(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_er
 /* From here on there is only forward: each path is the link or already the plain file. */
 static int return_paths(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err)
 {
-	struct dbt_err count_err;
+	struct dbt_err paths, count_err;
 	size_t links = 0;
-	int r = dbt_exchange_out(flow, p, err);
+	int r = dbt_exchange_out(flow, p, &paths);
 
 	/* A path that holds something newer by now is not ours any more, and nothing is left to do there. */
-	if (r < 0 && (dbt_exchange_count_links(flow, p, &links, &count_err) < 0 || links > 0))
+	if (r < 0 && (paths.kind != DBT_ERR_CHANGED ||
+	              dbt_exchange_count_links(flow, p, &links, &count_err) < 0 || links > 0)) {
+		if (err)
+			*err = paths;
 		return r;
-	if (r < 0 && err)
-		dbt_ctx_log(flow->ctx, DBT_LOG_WARNING, "%s", err->text);
+	}
+	if (r < 0)
+		dbt_ctx_log(flow->ctx, DBT_LOG_WARNING, "%s", paths.text);
 	for (size_t i = 0; i < p->n_members; i++)
 		p->members[i].copy_left = !p->members[i].taken_over && !p->keep_copy;
 	return dbt_flow_enter(flow, p, DBT_STATE_ROLLED_BACK, err);

@@ -148,7 +148,7 @@ static int run_real(struct app *app, const struct promote_args *args, char **ope
 	struct dbt_err err = { 0 };
 	struct dbt_flow flow;
 	int64_t run_number = 0;
-	int r = auto_open(app, &flow, &err), status;
+	int r = auto_open(app, &flow, &err);
 
 	if (r < 0)
 		return msg_fail(&err);
@@ -156,11 +156,7 @@ static int run_real(struct app *app, const struct promote_args *args, char **ope
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = promote_one(app, &flow, args, operands[i], run_number, &rows, &err);
 	dbt_flow_close(&flow);
-	status = r < 0 ? msg_fail(&err) : EXIT_DONE;
-	if (rows.n > 0 || app->args.json)
-		status = rows_print(app, &moved_table, &rows, status);
-	rows_release(&rows);
-	return status;
+	return rows_end(app, &rows, r < 0 ? msg_fail(&err) : EXIT_DONE);
 }
 
 /* The idle class of I/O (linux/ioprio.h) and the lowest priority; threads to come inherit both. */

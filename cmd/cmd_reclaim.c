@@ -39,7 +39,7 @@ static int run(struct app *app, void *args, char **operands, size_t n)
 	struct dbt_promotions list = { 0 };
 	struct dbt_err err = { 0 };
 	struct dbt_flow flow;
-	int r = auto_open(app, &flow, &err), status;
+	int r = auto_open(app, &flow, &err);
 
 	(void)args;
 	if (r < 0)
@@ -49,11 +49,7 @@ static int run(struct app *app, void *args, char **operands, size_t n)
 		r = reclaim(app, &flow, &list, operands[i], &rows, &err);
 	dbt_flow_close(&flow);
 	dbt_promotions_release(&list);
-	status = r < 0 ? msg_fail(&err) : EXIT_DONE;
-	if (rows.n > 0 || app->args.json)
-		status = rows_print(app, &moved_table, &rows, status);
-	rows_release(&rows);
-	return status;
+	return rows_end(app, &rows, r < 0 ? msg_fail(&err) : EXIT_DONE);
 }
 
 const struct command cmd_reclaim = {

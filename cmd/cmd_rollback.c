@@ -3,6 +3,7 @@
 #include "cmd/auto.h"
 #include "cmd/rows.h"
 #include "flow/choose.h"
+#include "flow/lone.h"
 #include "flow/rollback.h"
 
 #include <errno.h>
@@ -153,7 +154,7 @@ static int run(struct app *app, void *opaque, char **operands, size_t n)
 	struct dbt_promotions list = { 0 };
 	struct dbt_err err = { 0 };
 	struct dbt_flow flow;
-	int r, status;
+	int r;
 
 	if (args->all && n > 0) {
 		(void)dbt_err_set(&err, DBT_ERR_USAGE, -EINVAL,
@@ -172,11 +173,7 @@ static int run(struct app *app, void *opaque, char **operands, size_t n)
 		r = roll_back_named(app, &flow, &list, operands[i], args, &rows, &err);
 	dbt_flow_close(&flow);
 	dbt_promotions_release(&list);
-	status = r < 0 ? msg_fail(&err) : EXIT_DONE;
-	if (rows.n > 0 || app->args.json)
-		status = rows_print(app, &moved_table, &rows, status);
-	rows_release(&rows);
-	return status;
+	return rows_end(app, &rows, r < 0 ? msg_fail(&err) : EXIT_DONE);
 }
 
 const struct command cmd_rollback = {

@@ -16,6 +16,7 @@
  *   core/sys/           the door to the kernel; core/base/: errors, buffers, units
  *
  * core never prints and never exits; includes point down this list only. */
+#include "base/nearest.h"
 #include "base/vec.h"
 #include "cmd/app.h"
 #include "cmd/describe.h"
@@ -60,7 +61,7 @@ static int unknown_command(const char *name, struct dbt_err *err)
 	for (size_t i = 0; commands[i] && n < sizeof(words) / sizeof(words[0]); i++)
 		if (strncmp(commands[i]->name, "__", 2) != 0)
 			words[n++] = commands[i]->name;
-	near = text_nearest(name, words, n);
+	near = dbt_nearest(name, words, n);
 	(void)dbt_err_set(err, DBT_ERR_USAGE, -EINVAL, "unknown command '%s'%s%s%s", name,
 	                  near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
 	return dbt_err_add(err, "see 'dbtier --help'");

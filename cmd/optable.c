@@ -2,6 +2,7 @@
  * letters, operands between options, "--" before operands that begin with a dash. */
 #include "cmd/optable.h"
 
+#include "base/nearest.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "cmd/text.h"
@@ -65,7 +66,7 @@ static int unknown_long(struct opt_parser *p, const char *name, size_t len, stru
 			if (!p->uses[u].opts[i].hidden && n < sizeof(words) / sizeof(words[0]))
 				words[n++] = p->uses[u].opts[i].name;
 	(void)snprintf(text, sizeof(text), "%.*s", (int)(len < sizeof(text) ? len : 0), name);
-	near = text_nearest(text, words, n);
+	near = dbt_nearest(text, words, n);
 	(void)dbt_err_set(err, DBT_ERR_USAGE, -EINVAL, "unknown option '--%.*s'%s%s%s",
 	                  (int)(len < 200 ? len : 200), name, near ? " (did you mean '--" : "",
 	                  near ? near : "", near ? "'?)" : "");

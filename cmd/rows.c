@@ -287,3 +287,11 @@ static const struct column status_columns[] = {
 };
 
 const struct table_spec status_table = { .key = "promotions", .columns = status_columns };
+
+int rows_end(struct app *app, struct promotion_rows *rows, int status)
+{
+	if (rows->n > 0 || app->args.json)
+		status = rows_print(app, &moved_table, rows, status);
+	rows_release(rows);
+	return status;
+}

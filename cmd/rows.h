@@ -29,6 +29,10 @@ void rows_release(struct promotion_rows *rows);
 int rows_print(struct app *app, const struct table_spec *spec, const struct promotion_rows *rows,
                int done);
 
+/* What promote, rollback and reclaim end with: the rows of moved_table, if there are any (or JSON asks), and their
+ * release. Returns the exit status. */
+int rows_end(struct app *app, struct promotion_rows *rows, int status);
+
 extern const struct table_spec moved_table;  /* promote, rollback, reclaim */
 extern const struct table_spec status_table; /* status, verify */
 

@@ -20,7 +20,4 @@ int text_add_escaped(struct dbt_buf *buf, const char *text);
 /* Appends base64 with padding (RFC 4648, section 4). 0 or -ENOMEM. */
 int text_add_base64(struct dbt_buf *buf, const void *data, size_t len);
 
-/* The one of n words most like text, NULL when none is near: for "did you mean". */
-const char *text_nearest(const char *text, const char *const *words, size_t n);
-
 #endif

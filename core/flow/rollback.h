@@ -22,10 +22,4 @@ int dbt_rollback(struct dbt_flow *flow, struct dbt_promotion *p,
 int dbt_rollback_finish(struct dbt_flow *flow, struct dbt_promotion *p, bool *ret_given_up,
                         struct dbt_err *err);
 
-/* Without a ledger: path is a link, the original stands beside it under the kept name. Both are compared byte by
- * byte; when they differ it is refused, unless discard is true. The copy stays where it is: nothing proves that
- * dbtier made it. *ret_copy is where that is; free() it. */
-int dbt_rollback_without_ledger(const struct dbt_ctx *ctx, const char *path, bool discard,
-                                char **ret_copy, struct dbt_err *err);
-
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/nearest.h"
 #include "survey/scan.h"
 #include "sys/at.h"
 
@@ -278,49 +279,22 @@ static int ambiguous(const char *what, const struct dbt_scan_names *names, struc
 	return r;
 }
 
-/* How far apart two names are: insertions, deletions, changes; 99 for long ones. */
-static size_t distance(const char *a, const char *b)
-{
-	size_t row[65], n = strlen(a), m = strlen(b);
-
-	if (n > 64 || m > 64)
-		return 99;
-	for (size_t j = 0; j <= m; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= n; i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= m; j++) {
-			size_t best = diagonal + (a[i - 1] != b[j - 1]);
-
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			diagonal = row[j];
-			row[j] = best;
-		}
-	}
-	return row[m];
-}
-
 static int unknown(struct dbt_ledger *ledger, const char *what, struct dbt_err *err)
 {
 	struct dbt_scan_names all = { 0 };
-	const char *best = NULL;
-	size_t best_distance = strlen(what) / 3 + 2;
+	dbt_autofree const char **words = NULL;
+	const char *near = NULL;
 
 	if (ledger && dbt_ledger_find_names(ledger, NULL, &all, NULL) == 0)
-		for (size_t i = 0; i < all.n; i++)
-			if (distance(what, all.items[i].name) < best_distance) {
-				best = all.items[i].name;
-				best_distance = distance(what, best);
-			}
+		words = calloc(all.n ? all.n : 1, sizeof(*words));
+	for (size_t i = 0; words && i < all.n; i++)
+		words[i] = all.items[i].name;
+	if (words)
+		near = dbt_nearest(what, words, all.n);
 	(void)dbt_err_set(err, DBT_ERR_UNKNOWN, -ENOENT,
 	                  "'%s' is neither a path nor a name from the last scan", what);
-	if (best)
-		(void)dbt_err_add(err, "did you mean '%s'?", best);
+	if (near)
+		(void)dbt_err_add(err, "did you mean '%s'?", near);
 	else
 		(void)dbt_err_add(err, "'dbtier scan DIR' learns the names below DIR");
 	dbt_scan_names_release(&all);

@@ -1,5 +1,6 @@
 /* The words of a command line, sizes, and the text of file names. */
 #include "base/buf.h"
+#include "base/nearest.h"
 #include "base/units.h"
 #include "cmd/optable.h"
 #include "cmd/text.h"
@@ -58,7 +59,7 @@ static void show_bytes(const char *text, size_t len)
 	if (text_add_base64(&buf, text, len) < 0 || buf.len != (len + 2) / 3 * 4)
 		abort();
 	dbt_buf_release(&buf);
-	(void)text_nearest(text, words, 3);
+	(void)dbt_nearest(text, words, 3);
 	if (dbt_units_parse_size(text, &bytes) == 0)
 		(void)dbt_units_size(bytes, size);
 }

@@ -1,3 +1,4 @@
+#include "base/nearest.h"
 #include "cmd/text.h"
 
 #include <setjmp.h>
@@ -106,7 +107,7 @@ static void the_nearest_word_is_near(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const char *got = text_nearest(cases[i].typed, words, 7);
+		const char *got = dbt_nearest(cases[i].typed, words, 7);
 
 		if (cases[i].wanted)
 			assert_string_equal(got ? got : "nothing", cases[i].wanted);

@@ -48,7 +48,7 @@ injected()
 
 	shift 3
 	# Not --seccomp-bpf: strace 6.1 then loses the signal.
-	run strace -f -qq -o "$TMP/trace" -e "trace=$call" -e "inject=$call:$what:when=$number" \
+	run strace -f -y -qq -o "$TMP/trace" -e "trace=$call" -e "inject=$call:$what:when=$number" \
 		"$DBTIER" --state-dir "$TMP/state" "$@"
 	[[ $status -eq 137 ]] || grep -q INJECTED "$TMP/trace"
 } 2>/dev/null

@@ -442,8 +442,8 @@ static int check_not_ram(const struct dbt_ctx *ctx, const char *target, int fd, 
 	struct dbt_place place = { 0 };
 	int r = dbt_mounts_new(ctx, &mounts, err);
 
-	if (r == 0)
-		r = dbt_place_of_fd(ctx, mounts, fd, NULL, &place, err);
+	if (r == 0 && dbt_place_of_fd(ctx, mounts, fd, NULL, &place, err) < 0)
+		r = dbt_err_wrap(err, "'%s'", target);
 	if (r == 0 && place.ram)
 		r = dbt_err_refuse(
 			err, "'%s' is in memory (%s) and gone after a reboot: the original stays",

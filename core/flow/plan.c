@@ -71,11 +71,13 @@ static int find_places(struct draft *d, struct dbt_err *err)
 	if (fd < 0)
 		return dbt_err_sys(err, fd, "cannot open '%s'", d->sel.paths[0]);
 	r = dbt_mounts_new(d->ctx, &d->mounts, err);
-	if (r == 0)
-		r = dbt_place_of_fd(d->ctx, d->mounts, fd, NULL, &d->from, err);
-	if (r == 0)
-		r = dbt_place_of_fd(d->ctx, d->mounts, d->target_fd, NULL, &d->to, err);
-	return r;
+	if (r < 0)
+		return r;
+	r = dbt_place_of_fd(d->ctx, d->mounts, fd, NULL, &d->from, err);
+	if (r < 0)
+		return dbt_err_wrap(err, "'%s'", d->sel.paths[0]);
+	r = dbt_place_of_fd(d->ctx, d->mounts, d->target_fd, NULL, &d->to, err);
+	return r < 0 ? dbt_err_wrap(err, "'%s'", d->target) : 0;
 }
 
 /* A new verdict on a place, with what was measured. */
@@ -83,10 +85,10 @@ static int judge_again(struct draft *d, int fd, const struct dbt_speeds *speeds,
                        struct dbt_place *place, struct dbt_err *err)
 {
 	struct dbt_place judged;
-	int r = fd < 0 ? fd : dbt_place_of_fd(d->ctx, d->mounts, fd, speeds, &judged, err);
+	int r = dbt_place_of_fd(d->ctx, d->mounts, fd, speeds, &judged, err);
 
 	if (r < 0)
-		return r;
+		return dbt_err_wrap(err, "'%s'", d->sel.path);
 	dbt_place_release(place);
 	*place = judged;
 	return 0;

@@ -3,7 +3,6 @@
 # and error, once and from then on. The path always gives its bytes, a failure has a message that names something,
 # recover leaves nothing behind, and a second run succeeds. DBT_FULL=1: on all filesystems, at every call.
 # DBT_ONLY=NAME: only operations with that in their name.
-# needs: loop
 # timeout: 600
 . "$(dirname "$0")/../support/lib.sh"
 need_mounts "$@"

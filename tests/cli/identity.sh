@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # After promotion and rollback everything is as it was: bytes, inode, owner, mode, mtime, attributes, ACLs, for files
 # and sets, from every filesystem to another, with the original kept and reclaimed. Nothing is left on either side.
-# needs: loop
 # timeout: 120
 . "$(dirname "$0")/../support/lib.sh"
 need_mounts "$@"

@@ -26,10 +26,10 @@ step()
 		return
 	}
 	case $1 in
-	pwrite64) echo "${DBT_SWEEP_STEP:-29}" ;;
-	fdatasync) echo "${DBT_SWEEP_STEP:-9}" ;;
-	openat) echo "${DBT_SWEEP_STEP:-37}" ;;
-	statx | pread64) echo "${DBT_SWEEP_STEP:-17}" ;;
+	pwrite64) echo "${DBT_SWEEP_STEP:-43}" ;;
+	fdatasync) echo "${DBT_SWEEP_STEP:-13}" ;;
+	openat) echo "${DBT_SWEEP_STEP:-149}" ;;
+	statx | pread64) echo "${DBT_SWEEP_STEP:-29}" ;;
 	*) echo 1 ;;
 	esac
 }

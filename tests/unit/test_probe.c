@@ -279,6 +279,7 @@ static void an_interrupted_probe_tells_what_it_knows(void **state)
 	struct dbt_probe_result result;
 	struct dbt_err err;
 	struct scratch s;
+	int r;
 
 	(void)state;
 	scratch_make(&s);
@@ -288,10 +289,15 @@ static void an_interrupted_probe_tells_what_it_knows(void **state)
 	assert_true(result.interrupted);
 	assert_non_null(strstr(result.note, "stopped early"));
 	dbt_probe_result_release(&result);
-	/* Called off before anything was read. */
-	assert_int_equal(dbt_probe_run(&ctx, &s.target, DBT_PATTERN_RANDOM, 1, NULL, &result, &err),
-	                 -ECANCELED);
-	assert_int_equal(err.kind, DBT_ERR_INTERRUPTED);
+	/* Called off before it begins: nothing was read, or what a thread was quick enough to read. */
+	r = dbt_probe_run(&ctx, &s.target, DBT_PATTERN_RANDOM, 1, NULL, &result, &err);
+	if (r == 0) {
+		assert_true(result.interrupted);
+		dbt_probe_result_release(&result);
+	} else {
+		assert_int_equal(r, -ECANCELED);
+		assert_int_equal(err.kind, DBT_ERR_INTERRUPTED);
+	}
 	scratch_remove(&s);
 }
 

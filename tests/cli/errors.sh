@@ -3,7 +3,7 @@
 # and error, once and from then on. The path always gives its bytes, a failure has a message that names something,
 # recover leaves nothing behind, and a second run succeeds. DBT_FULL=1: on all filesystems, at every call.
 # DBT_ONLY=NAME: only operations with that in their name.
-# timeout: 600
+# timeout: 900
 . "$(dirname "$0")/../support/lib.sh"
 need_mounts "$@"
 . "$DBT_SOURCE/tests/support/pair.sh"

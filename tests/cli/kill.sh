@@ -3,7 +3,7 @@
 # after recover, and recover leaves something healthy and nothing else. DBT_KILL_SIZE: the file's size (64M; 1G is
 # the real proof), DBT_KILL_ROUNDS: kills of the promotion (20), half as many of each other command; DBT_SEED.
 # needs: loop
-# timeout: 600
+# timeout: 900
 . "$(dirname "$0")/../support/lib.sh"
 need_mounts "$@"
 . "$DBT_SOURCE/tests/support/pair.sh"

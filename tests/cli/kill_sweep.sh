@@ -3,7 +3,7 @@
 # After each the path gives its bytes; then recover; then the path gives its bytes and everything is either promoted
 # and healthy or as it was. DBT_FULL=1: on all filesystems, at every write of the ledger.
 # DBT_ONLY=NAME: only operations with that in their name.
-# timeout: 600
+# timeout: 900
 . "$(dirname "$0")/../support/lib.sh"
 need_mounts "$@"
 . "$DBT_SOURCE/tests/support/pair.sh"

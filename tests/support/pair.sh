@@ -39,7 +39,7 @@ pair_down()
 		done
 		rmdir "$point"
 	done
-	rm -rf "$PAIR"/*.img "$TMP/slow.img" "$TMP/state"
+	rm -rf "$PAIR"/*.img "$TMP"/*.img "$TMP/state"
 }
 
 # throttle IOPS: the slow filesystem's device gives that many reads a second to this script and its children. False
@@ -51,10 +51,12 @@ throttle()
 
 	[[ -w $root/cgroup.procs ]] || return 1
 	THROTTLE=$root/dbtier-test.$$
-	mkdir "$THROTTLE" 2>/dev/null || return 1
-	device=$(awk -v dir="$SLOW" '$5 == dir { print $10 }' /proc/self/mountinfo)
+	mkdir -p "$THROTTLE" 2>/dev/null || return 1
 	[[ -w $THROTTLE/blkio.throttle.read_iops_device ]] || return 1
-	echo "$(stat -c %Hr:%Lr "$device") $1" >"$THROTTLE/blkio.throttle.read_iops_device"
+	[[ -z ${THROTTLED-} ]] || echo "$THROTTLED 0" >"$THROTTLE/blkio.throttle.read_iops_device"
+	device=$(findmnt -n -o SOURCE "$SLOW")
+	THROTTLED=$(stat -c %Hr:%Lr "$device")
+	echo "$THROTTLED $1" >"$THROTTLE/blkio.throttle.read_iops_device"
 	echo $$ >"$THROTTLE/cgroup.procs"
 }
 

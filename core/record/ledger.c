@@ -165,8 +165,8 @@ static int find_conflict(struct dbt_ledger *ledger, const struct dbt_pmember *m,
 {
 	sqlite3_stmt *s =
 		dbt_sql_prepare(ledger,
-	                        "SELECT p.id, p.state, p.owner_pid FROM member m JOIN promotion p "
-	                        "ON p.id=m.promotion"
+	                        "SELECT p.id, p.state, p.owner_pid, m.path=?1 FROM member m JOIN "
+	                        "promotion p ON p.id=m.promotion"
 	                        " WHERE (m.path=?1 OR m.copy=?2 OR m.copy=?1 OR m.path=?2)"
 	                        " AND p.state NOT IN('rolled-back','failed') LIMIT 1",
 	                        err);
@@ -190,6 +190,54 @@ static int find_conflict(struct dbt_ledger *ledger, const struct dbt_pmember *m,
 	return r;
 }
 
+/* The first promotion that has left this copy for a later removal: 1, 0 or a negative code. */
+static int find_waiting(struct dbt_ledger *ledger, const char *copy, int64_t *ret,
+                        struct dbt_err *err)
+{
+	sqlite3_stmt *s = dbt_sql_prepare(
+		ledger, "SELECT promotion FROM member WHERE copy=? AND copy_left LIMIT 1", err);
+	int r;
+
+	if (!s)
+		return err ? err->code : -EIO;
+	dbt_sql_bind_bytes(s, 1, copy);
+	r = dbt_sql_step(ledger, s, err);
+	if (r == 1)
+		*ret = sqlite3_column_int64(s, 0);
+	(void)sqlite3_finalize(s);
+	return r;
+}
+
+/* A copy of ours that waits for its removal is used again: nobody may remove it any more, and nobody may be about
+ * to. */
+static int take_waiting(struct dbt_ledger *ledger, const struct dbt_pmember *m, struct dbt_err *err)
+{
+	sqlite3_stmt *s;
+	int64_t id = 0;
+	int r;
+
+	if (m->taken_over || m->copied.ino == 0)
+		return 0;
+	while ((r = find_waiting(ledger, m->copy, &id, err)) == 1) {
+		if (lock_promotion(ledger, id, F_WRLCK) == 0)
+			return dbt_err_set(err, DBT_ERR_BUSY, -EBUSY,
+			                   "'%s' is just being removed by another run: wait for it "
+			                   "to end",
+			                   m->copy);
+		s = dbt_sql_prepare(
+			ledger, "UPDATE member SET copy_left=0 WHERE promotion=? AND copy=?", err);
+		if (!s)
+			return err ? err->code : -EIO;
+		(void)sqlite3_bind_int64(s, 1, id);
+		dbt_sql_bind_bytes(s, 2, m->copy);
+		r = dbt_sql_finish(ledger, s, err);
+		(void)lock_promotion(ledger, id, F_UNLCK);
+		if (r < 0)
+			return r;
+	}
+	return r;
+}
+
 int dbt_ledger_add(struct dbt_ledger *ledger, struct dbt_promotion *p, struct dbt_err *err)
 {
 	int r = dbt_sql_begin(ledger, err);
@@ -198,6 +246,8 @@ int dbt_ledger_add(struct dbt_ledger *ledger, struct dbt_promotion *p, struct db
 		return r;
 	for (size_t i = 0; r == 0 && i < p->n_members; i++)
 		r = find_conflict(ledger, &p->members[i], err);
+	for (size_t i = 0; r == 0 && i < p->n_members; i++)
+		r = take_waiting(ledger, &p->members[i], err);
 	if (r == 0)
 		r = save_row(ledger, p, err);
 	if (r == 0) {

@@ -24,7 +24,8 @@ void dbt_ledger_close(struct dbt_ledger *ledger);
 int dbt_ledger_next_run(struct dbt_ledger *ledger, int64_t *ret, struct dbt_err *err);
 
 /* Records a new promotion and sets its id. An active promotion of a member's path, or one that uses a member's
- * copy, makes it an error of kind BUSY or REFUSED that names the other. */
+ * copy, makes it an error of kind BUSY or REFUSED that names the other. A copy that waits for its removal, and that
+ * this one uses again, waits no more; BUSY when another run is just removing it. */
 int dbt_ledger_add(struct dbt_ledger *ledger, struct dbt_promotion *p, struct dbt_err *err);
 
 /* Writes the promotion and its members as they are now, with a line in the list of steps. */

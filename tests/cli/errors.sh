@@ -2,7 +2,7 @@
 # An error at every system call that changes something, of promote, rollback, reclaim and recover, one run per call
 # and error, once and from then on. The path always gives its bytes, a failure has a message that names something,
 # recover leaves nothing behind, and a second run succeeds. DBT_FULL=1: on all filesystems, at every call.
-# DBT_ONLY=NAME: only operations with that in their name.
+# DBT_PAIRS: other filesystems ("ext4 xfs,xfs btrfs"). DBT_ONLY=NAME: only operations with that in their name.
 # timeout: 900
 . "$(dirname "$0")/../support/lib.sh"
 need_mounts "$@"
@@ -119,8 +119,8 @@ sweep_all()
 	sweep "recover of a half return" set_half_returned noinode recover
 }
 
-pairs=("ext4 xfs")
-[[ -z ${DBT_FULL-} ]] || pairs+=("xfs btrfs" "btrfs ext4")
+[[ -z ${DBT_FULL-} ]] || : "${DBT_PAIRS:=ext4 xfs,xfs btrfs,btrfs ext4}"
+IFS=, read -ra pairs <<<"${DBT_PAIRS:-ext4 xfs}"
 for types in "${pairs[@]}"; do
 	# shellcheck disable=SC2086
 	pair $types

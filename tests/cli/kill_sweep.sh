@@ -2,7 +2,7 @@
 # kill -9 at every system call that changes something, of promote, rollback, reclaim and recover, one run per call.
 # After each the path gives its bytes; then recover; then the path gives its bytes and everything is either promoted
 # and healthy or as it was. DBT_FULL=1: on all filesystems, at every write of the ledger.
-# DBT_ONLY=NAME: only operations with that in their name.
+# DBT_PAIRS: other filesystems ("ext4 xfs,xfs btrfs"). DBT_ONLY=NAME: only operations with that in their name.
 # timeout: 900
 . "$(dirname "$0")/../support/lib.sh"
 need_mounts "$@"
@@ -65,8 +65,8 @@ sweep_all()
 	KEEPS_COPY=
 }
 
-pairs=("ext4 xfs")
-[[ -z ${DBT_FULL-} ]] || pairs+=("xfs btrfs" "btrfs ext4")
+[[ -z ${DBT_FULL-} ]] || : "${DBT_PAIRS:=ext4 xfs,xfs btrfs,btrfs ext4}"
+IFS=, read -ra pairs <<<"${DBT_PAIRS:-ext4 xfs}"
 for types in "${pairs[@]}"; do
 	# shellcheck disable=SC2086
 	pair $types

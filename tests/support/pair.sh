@@ -3,25 +3,27 @@
 # shellcheck shell=bash
 
 # The mount points must not lie below /tmp, which is emptied at boot and so no place for a promotion that must last:
-# they lie in a tmpfs of this script's own over /mnt, or over /srv where the program itself is below /mnt.
+# they lie in a tmpfs of this script's own over /mnt, or over /srv where the program itself is below /mnt. Their names
+# are this script's own as well: dbtier keeps a copy that some process names on its command line, and a test that runs
+# beside this one would be such a process.
 if [[ $DBTIER$DBT_SOURCE == */mnt/* ]]; then
 	PAIR=/srv
 else
 	PAIR=/mnt
 fi
 mount -t tmpfs -o size=80%,mode=755 tmpfs "$PAIR"
+PAIR=$PAIR/$$
+mkdir "$PAIR"
 SLOW=$PAIR/slow FAST=$PAIR/fast
 
 # pair SLOWTYPE FASTTYPE [SIZE]: fresh filesystems at $SLOW and $FAST. Their images lie in memory, so that hundreds
-# of runs take seconds; for dbtier they are then equally fast, and promoting between them needs --force. With
-# PAIR_SLOW_ON_DISK=1 the slow one lies on the disk below $TMP: then nothing is known of its speed.
+# of runs take seconds; for dbtier they are then equally fast, and promoting between them needs --force.
 pair()
 {
-	local size=${3:-320M} images=$PAIR
+	local size=${3:-320M}
 
 	pair_down
-	[[ -z ${PAIR_SLOW_ON_DISK-} ]] || images=$TMP
-	FS_IMAGES=$images FS_MOUNTS=$PAIR fs_new slow "$1" "$size"
+	FS_IMAGES=$PAIR FS_MOUNTS=$PAIR fs_new slow "$1" "$size"
 	FS_IMAGES=$PAIR FS_MOUNTS=$PAIR fs_new fast "$2" "$size"
 	rm -rf "$SLOW/lost+found" "$FAST/lost+found"
 }
@@ -73,7 +75,7 @@ pair_cleanup()
 		rmdir "$THROTTLE" || true
 	fi
 	umount "$SLOW" "$FAST" 2>/dev/null || true
-	umount -l "$PAIR"
+	umount -l "${PAIR%/*}"
 	lib_cleanup
 }
 trap pair_cleanup EXIT

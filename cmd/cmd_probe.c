@@ -1,6 +1,5 @@
 /* probe: what the device below each path really does, measured on the bytes that are there. */
 #include "base/cleanup.h"
-#include "base/vec.h"
 #include "cmd/app.h"
 #include "cmd/probe_verdict.h"
 #include "cmd/table.h"
@@ -8,17 +7,16 @@
 #include "survey/mounts.h"
 #include "survey/place.h"
 #include "survey/probe.h"
+#include "survey/probefiles.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <fts.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-enum { MAX_FILES = 256, MAX_SECONDS = 60 };
+enum { MAX_SECONDS = 60 };
 
 const struct probe_pattern probe_patterns[N_PATTERNS] = {
 	{ DBT_PATTERN_RANDOM, 1, "random 4k reads" },
@@ -33,9 +31,7 @@ struct probe_args {
 
 static void subject_release(struct probe_subject *s)
 {
-	for (size_t i = 0; i < s->files.n; i++)
-		free(s->files.items[i]);
-	free(s->files.items);
+	dbt_probe_files_release(&s->files);
 	dbt_place_release(&s->place);
 	for (size_t i = 0; i < N_PATTERNS; i++) {
 		dbt_probe_result_release(&s->results[i]);
@@ -244,67 +240,6 @@ static int print_table(const struct app *app, const struct probe_subject *subjec
 	return table_print(&table, &app->args, TABLE_ROWS(rows, used), stdout, err);
 }
 
-/* --- what lies behind a path --- */
-
-static int push_file(struct probe_subject *s, const char *path)
-{
-	char **slot = dbt_vec_push(&s->files);
-
-	if (!slot)
-		return -ENOMEM;
-	*slot = strdup(path);
-	return *slot ? 0 : -ENOMEM;
-}
-
-static int larger_first(const FTSENT **a, const FTSENT **b)
-{
-	off_t x = (*a)->fts_info == FTS_F ? (*a)->fts_statp->st_size : 0,
-	      y = (*b)->fts_info == FTS_F ? (*b)->fts_statp->st_size : 0;
-
-	return (x < y) - (x > y);
-}
-
-/* The files of a directory tree on one filesystem, the larger ones of each directory first. */
-static int push_tree(struct probe_subject *s, struct dbt_err *err)
-{
-	dbt_autofree char *copied = strdup(s->path);
-	char *roots[] = { copied, NULL };
-	FTS *fts = copied ? fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_XDEV | FTS_NOCHDIR,
-	                             larger_first)
-	                  : NULL;
-	FTSENT *entry;
-	int r = 0;
-
-	if (!fts)
-		return dbt_err_sys(err, copied ? -errno : -ENOMEM, "cannot list '%s'", s->path);
-	while (r == 0 && s->files.n < MAX_FILES && (entry = fts_read(fts)))
-		if (entry->fts_info == FTS_F && entry->fts_statp->st_size >= 4096)
-			r = push_file(s, entry->fts_path);
-	(void)fts_close(fts);
-	if (r == 0 && s->files.n == 0)
-		return dbt_err_set(err, DBT_ERR_SYSTEM, -ENODATA,
-		                   "there is no file to measure on below '%s'", s->path);
-	return r < 0 ? dbt_err_sys(err, r, "cannot list '%s'", s->path) : 0;
-}
-
-static int find_files(struct probe_subject *s, struct dbt_err *err)
-{
-	struct stat st;
-	int r;
-
-	if (stat(s->path, &st) < 0)
-		return dbt_err_sys(err, -errno, "cannot probe '%s'", s->path);
-	if (S_ISDIR(st.st_mode))
-		return push_tree(s, err);
-	if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode))
-		return dbt_err_set(
-			err, DBT_ERR_USAGE, -EINVAL,
-			"cannot probe '%s': neither a file, a directory nor a block device",
-			s->path);
-	r = push_file(s, s->path);
-	return r < 0 ? dbt_err_sys(err, r, "cannot probe '%s'", s->path) : 0;
-}
-
 static int place_of(const struct app *app, const struct dbt_mounts *mounts, struct probe_subject *s,
                     const struct dbt_speeds *speeds, struct dbt_err *err)
 {
@@ -392,7 +327,7 @@ static int probe_one(const struct app *app, const struct probe_args *args,
                      const struct dbt_mounts *mounts, struct probe_subject *s, bool *failed,
                      struct dbt_err *err)
 {
-	int r = find_files(s, err);
+	int r = dbt_probe_files_find(s->path, &s->files, err);
 
 	if (r == 0)
 		r = place_of(app, mounts, s, NULL, err);

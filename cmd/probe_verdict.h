@@ -5,6 +5,7 @@
 
 #include "survey/place.h"
 #include "survey/probe.h"
+#include "survey/probefiles.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,10 +22,7 @@ extern const struct probe_pattern probe_patterns[N_PATTERNS];
 /* One path of the command line: the files behind it, where they lie, what was measured. */
 struct probe_subject {
 	const char *path;
-	struct {
-		char **items;
-		size_t n, cap;
-	} files;
+	struct dbt_probe_files files;
 	struct dbt_place place;
 	struct dbt_speeds speeds;
 	struct dbt_probe_result results[N_PATTERNS];

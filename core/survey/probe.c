@@ -3,12 +3,10 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/units.h"
-#include "survey/blkdev.h"
 #include "survey/probeplan.h"
 #include "survey/probestat.h"
 #include "survey/reader.h"
-#include "survey/sysfs.h"
-#include "sys/root.h"
+#include "survey/witness.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -36,71 +34,20 @@ static const double WIDE_INTERVAL = 0.15;
 static const double BUSY = 0.25;
 /* With half of the time taken by others, a figure is not the device's. */
 static const double VERY_BUSY = 0.5;
-/* The counters count what was asked of the disks: a little less than ours is a rounding of ramp and
- * partial blocks, much less is memory. */
-static const double PROVED_SHARE = 0.98;
-
-/* --- what the disks and the kernel say --- */
-
-struct counts {
-	bool disks_known;
-	uint64_t read_bytes, written_bytes;
-	uint64_t busy_ms; /* of the busiest disk; only differences mean anything */
-	bool self_known;
-	uint64_t self_read_bytes; /* what this process made devices read */
-};
-
-static void count_disks(const struct dbt_ctx *ctx, const struct dbt_place *place, struct counts *c)
-{
-	struct dbt_blk_counters one;
-
-	c->disks_known = place->n_disks > 0;
-	for (size_t i = 0; i < place->n_disks; i++) {
-		if (dbt_blkdev_counters(ctx, place->disks[i].devno, &one) < 0) {
-			c->disks_known = false;
-			return;
-		}
-		c->read_bytes += one.read_sectors512 * 512;
-		c->written_bytes += one.written_sectors512 * 512;
-		if (one.busy_ms > c->busy_ms)
-			c->busy_ms = one.busy_ms;
-	}
-}
-
-static void count_self(const struct dbt_ctx *ctx, struct counts *c)
-{
-	struct dbt_buf text = { 0 };
-	const char *line;
-
-	if (dbt_root_read(ctx->root, "proc/self/io", 4096, &text) == 0 &&
-	    (line = strstr(dbt_buf_str(&text), "\nread_bytes: "))) {
-		line += strlen("\nread_bytes:");
-		c->self_known = dbt_scan_u64(&line, &c->self_read_bytes);
-	}
-	dbt_buf_release(&text);
-}
-
-static struct counts count(const struct dbt_ctx *ctx, const struct dbt_place *place)
-{
-	struct counts c = { 0 };
-
-	count_disks(ctx, place, &c);
-	count_self(ctx, &c);
-	return c;
-}
+/* --- other work --- */
 
 /* The share of time in which a disk had work while we asked for none. */
 static double look_if_busy(const struct dbt_ctx *ctx, const struct dbt_place *place)
 {
 	struct timespec pause = { .tv_nsec = (long)IDLE_LOOK_NS };
-	struct counts before = count(ctx, place), after;
+	struct dbt_witness before = dbt_witness_take(ctx, place), after;
 	uint64_t start = ctx->sys->now_ns(), ns;
 	double share;
 
 	if (!before.disks_known)
 		return 0;
 	(void)nanosleep(&pause, NULL);
-	after = count(ctx, place);
+	after = dbt_witness_take(ctx, place);
 	ns = ctx->sys->now_ns() - start;
 	share = ns > 0 ? (double)(after.busy_ms - before.busy_ms) * (double)MS_NS / (double)ns : 0;
 	return share < 1 ? share : 1;
@@ -161,7 +108,7 @@ static int prepare(const struct dbt_ctx *ctx, const struct dbt_probe_target *tar
 }
 
 struct run_facts {
-	struct counts before, after;
+	struct dbt_witness before, after;
 	struct dbt_reading reading;
 	struct dbt_probestat stat;
 	uint64_t span_bytes;
@@ -181,10 +128,10 @@ static int run_once(const struct dbt_ctx *ctx, const struct dbt_probe_target *ta
 	f->span_bytes = plan.extents.data_bytes;
 	f->cached_used = plan.cached_used;
 	f->other_work = look_if_busy(ctx, target->place);
-	f->before = count(ctx, target->place);
+	f->before = dbt_witness_take(ctx, target->place);
 	r = dbt_reader_run(ctx, &plan, goal->jobs, random, goal->max_ns,
 	                   random ? enough_random : enough_stream, goal, &f->reading);
-	f->after = count(ctx, target->place);
+	f->after = dbt_witness_take(ctx, target->place);
 	dbt_probe_plan_release(&plan);
 	if (r == 0 && !f->reading.interrupted)
 		f->other_work = (f->other_work + look_if_busy(ctx, target->place)) / 2;
@@ -212,42 +159,6 @@ static int summarise(const struct dbt_probe_target *target, const struct goal *g
 }
 
 /* --- the result --- */
-
-static double fraction(uint64_t part, uint64_t whole)
-{
-	return whole > 0 ? (double)part / (double)whole : 0;
-}
-
-/* Fills text with the reason when the device was not proved to have answered. */
-static bool is_proved(const struct dbt_place *place, const struct run_facts *f, char *text,
-                      size_t text_size)
-{
-	uint64_t ours = f->reading.read_bytes, disks = f->after.read_bytes - f->before.read_bytes,
-		 self = f->after.self_read_bytes - f->before.self_read_bytes;
-
-	*text = '\0';
-	if (place->n_disks == 0)
-		(void)snprintf(text, text_size,
-		               "not proved: there is no local disk whose counters could tell");
-	else if (!f->before.disks_known || !f->after.disks_known)
-		(void)snprintf(text, text_size, "not proved: a disk keeps no counters");
-	else if (disks == 0)
-		(void)snprintf(
-			text, text_size,
-			"not proved: the disks' counters did not move; they are switched off "
-			"(queue/iostats), or everything came from memory");
-	else if (fraction(disks, ours) < PROVED_SHARE)
-		(void)snprintf(text, text_size,
-		               "not proved: the disks delivered only %.0f %% of the bytes, the "
-		               "rest came from memory",
-		               100 * fraction(disks, ours));
-	else if (f->before.self_known && f->after.self_known && fraction(self, ours) < PROVED_SHARE)
-		(void)snprintf(text, text_size,
-		               "not proved: the kernel counts only %.0f %% of the bytes as read "
-		               "from a device",
-		               100 * fraction(self, ours));
-	return *text == '\0';
-}
 
 static int add_note(struct dbt_buf *notes, const char *text)
 {
@@ -290,7 +201,7 @@ static int write_notes(const struct goal *goal, const struct run_facts *f, const
 static int fill_result(const struct dbt_probe_target *target, const struct goal *goal,
                        const struct run_facts *f, struct dbt_probe_result *ret, struct dbt_err *err)
 {
-	char unproved[160];
+	char unproved[DBT_WITNESS_TEXT_BYTES];
 	struct dbt_probe_result out = {
 		.pattern = goal->pattern,
 		.jobs = goal->jobs,
@@ -311,7 +222,8 @@ static int fill_result(const struct dbt_probe_target *target, const struct goal 
 		.interrupted = f->reading.interrupted,
 	};
 
-	out.proved = is_proved(target->place, f, unproved, sizeof(unproved));
+	out.proved = dbt_witness_proves(target->place, &f->before, &f->after, f->reading.read_bytes,
+	                                unproved);
 	if (write_notes(goal, f, unproved, &out) < 0)
 		return dbt_err_sys(err, -ENOMEM, "cannot report a probe");
 	*ret = out;

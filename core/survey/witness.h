@@ -1,0 +1,34 @@
+/* Who saw the reads: the sector counters of the disks below a place and the kernel's account of
+ * this process. Taken before and after some reading, the two together tell whether a device
+ * answered for the bytes or memory did. Source: Documentation/admin-guide/iostats.rst,
+ * proc_pid_io(5). */
+#ifndef DBT_SURVEY_WITNESS_H
+#define DBT_SURVEY_WITNESS_H
+
+#include "survey/place.h"
+#include "sys/ctx.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Only differences mean anything. */
+struct dbt_witness {
+	bool disks_known;
+	uint64_t read_bytes, written_bytes; /* summed over the disks */
+	uint64_t busy_ms;                   /* of the busiest disk */
+	bool self_known;
+	uint64_t self_read_bytes; /* what this process made devices read */
+};
+
+struct dbt_witness dbt_witness_take(const struct dbt_ctx *ctx, const struct dbt_place *place);
+
+enum { DBT_WITNESS_TEXT_BYTES = 160 };
+
+/* Did the disks deliver at least what was read in between? If not, text says why ("not proved:
+ * ..."), else it is empty. */
+bool dbt_witness_proves(const struct dbt_place *place, const struct dbt_witness *before,
+                        const struct dbt_witness *after, uint64_t read_bytes,
+                        char text[DBT_WITNESS_TEXT_BYTES]);
+
+#endif

@@ -45,7 +45,7 @@ nap()
 begin()
 {
 	rm -rf "$TMP/state" "$TMP/other"
-	rm -rf "$SLOW"/* "$FAST"/* "$SLOW"/.[!.]* "$FAST"/.[!.]*
+	rm -rf "${SLOW:?}"/* "${FAST:?}"/* "$SLOW"/.[!.]* "$FAST"/.[!.]*
 	mkdir -p "$SLOW/db" "$TMP/reference/db"
 	A=$SLOW/db/a.bin
 	head -c 3M /dev/urandom >"$A"

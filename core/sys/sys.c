@@ -59,6 +59,11 @@ static int real_fdatasync(int fd)
 	return result(fdatasync(fd));
 }
 
+static int real_syncfs(int fd)
+{
+	return result(syncfs(fd));
+}
+
 static int real_fallocate(int fd, int mode, uint64_t off, uint64_t len)
 {
 	return result(fallocate(fd, mode, (off_t)off, (off_t)len));
@@ -155,6 +160,7 @@ const struct dbt_sys dbt_sys_real = {
 	.pwrite = real_pwrite,
 	.fsync = real_fsync,
 	.fdatasync = real_fdatasync,
+	.syncfs = real_syncfs,
 	.fallocate = real_fallocate,
 	.ftruncate = real_ftruncate,
 	.renameat2 = real_renameat2,

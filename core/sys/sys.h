@@ -23,6 +23,7 @@ struct dbt_sys {
 	ssize_t (*pwrite)(int fd, const void *buf, size_t len, uint64_t off);
 	int (*fsync)(int fd);
 	int (*fdatasync)(int fd);
+	int (*syncfs)(int fd);
 	int (*fallocate)(int fd, int mode, uint64_t off, uint64_t len);
 	int (*ftruncate)(int fd, uint64_t len);
 	int (*renameat2)(int olddir, const char *old, int newdir, const char *name, unsigned flags);

@@ -21,7 +21,8 @@ static const struct {
 	[FAULT_OPENAT2] = { "openat2", false },    [FAULT_CLOSE] = { "close", false },
 	[FAULT_STATX] = { "statx", false },        [FAULT_PREAD] = { "pread", false },
 	[FAULT_PWRITE] = { "pwrite", true },       [FAULT_FSYNC] = { "fsync", true },
-	[FAULT_FDATASYNC] = { "fdatasync", true }, [FAULT_FALLOCATE] = { "fallocate", true },
+	[FAULT_FDATASYNC] = { "fdatasync", true }, [FAULT_SYNCFS] = { "syncfs", true },
+	[FAULT_FALLOCATE] = { "fallocate", true },
 	[FAULT_FTRUNCATE] = { "ftruncate", true }, [FAULT_RENAMEAT2] = { "renameat2", true },
 	[FAULT_LINKAT] = { "linkat", true },       [FAULT_SYMLINKAT] = { "symlinkat", true },
 	[FAULT_UNLINKAT] = { "unlinkat", true },   [FAULT_MKDIRAT] = { "mkdirat", true },
@@ -373,6 +374,13 @@ static int fault_fdatasync(int fd)
 	return (int)note_fd(FAULT_FDATASYNC, fd, NULL, r < 0 ? r : dbt_sys_real.fdatasync(fd));
 }
 
+static int fault_syncfs(int fd)
+{
+	int r = enter(FAULT_SYNCFS, true);
+
+	return (int)note_fd(FAULT_SYNCFS, fd, NULL, r < 0 ? r : dbt_sys_real.syncfs(fd));
+}
+
 static int fault_fallocate(int fd, int mode, uint64_t off, uint64_t len)
 {
 	int r = enter(FAULT_FALLOCATE, true);
@@ -517,6 +525,7 @@ const struct dbt_sys fault_sys = {
 	.pwrite = fault_pwrite,
 	.fsync = fault_fsync,
 	.fdatasync = fault_fdatasync,
+	.syncfs = fault_syncfs,
 	.fallocate = fault_fallocate,
 	.ftruncate = fault_ftruncate,
 	.renameat2 = fault_renameat2,

@@ -51,7 +51,8 @@ static int save_member(struct dbt_ledger *ledger, int64_t id, size_t seq,
 	char source[DBT_IDENT_TEXT_BYTES], copied[DBT_IDENT_TEXT_BYTES],
 		returned[DBT_IDENT_TEXT_BYTES];
 	sqlite3_stmt *s = dbt_sql_prepare(
-		ledger, "INSERT OR REPLACE INTO member VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
+		ledger, "INSERT OR REPLACE INTO member VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+		err);
 
 	if (!s)
 		return err ? err->code : -EIO;
@@ -73,6 +74,7 @@ static int save_member(struct dbt_ledger *ledger, int64_t id, size_t seq,
 	(void)sqlite3_bind_int(s, 13, m->taken_over);
 	(void)sqlite3_bind_int(s, 14, m->reclaimed);
 	(void)sqlite3_bind_int(s, 15, m->copy_left);
+	(void)sqlite3_bind_int(s, 16, (int)m->role);
 	return dbt_sql_finish(ledger, s, err);
 }
 
@@ -80,7 +82,7 @@ static int save_row(struct dbt_ledger *ledger, const struct dbt_promotion *p, st
 {
 	sqlite3_stmt *s = dbt_sql_prepare(
 		ledger,
-		"INSERT INTO promotion VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+		"INSERT INTO promotion VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 		" ON CONFLICT(id) DO UPDATE SET made_dir=excluded.made_dir, "
 		"reclaim=excluded.reclaim,"
 		" keep_copy=excluded.keep_copy, by_link=excluded.by_link,"
@@ -118,6 +120,7 @@ static int save_row(struct dbt_ledger *ledger, const struct dbt_promotion *p, st
 	dbt_sql_bind_u64(s, 23, p->ended_ns);
 	dbt_sql_bind_u64(s, 24, p->elapsed_ns);
 	dbt_sql_bind_text(s, 25, p->error);
+	dbt_sql_bind_text(s, 26, dbt_kind_name(p->kind));
 	return dbt_sql_finish(ledger, s, err);
 }
 
@@ -303,6 +306,15 @@ static int parse_ident(const unsigned char *text, struct dbt_ident *ret)
 	return text ? dbt_ident_parse((const char *)text, ret) : -EINVAL;
 }
 
+/* Of what was unpacked only the roots have a second name, the one they are filled under. */
+static bool has_names(const struct dbt_promotion *p, const struct dbt_pmember *m)
+{
+	if (p->kind == DBT_KIND_FILES)
+		return is_kept_name(m->kept, m->path) && is_temporary(m->part, p->token);
+	return m->kept && m->kept[0] == '\0' && m->part &&
+	       (m->role == DBT_ROLE_ROOT ? is_temporary(m->part, p->token) : m->part[0] == '\0');
+}
+
 static int load_member(struct dbt_ledger *ledger, sqlite3_stmt *s, const struct dbt_promotion *p,
                        struct dbt_pmember *m, struct dbt_err *err)
 {
@@ -314,10 +326,11 @@ static int load_member(struct dbt_ledger *ledger, sqlite3_stmt *s, const struct 
 	m->copy = dbt_sql_copy(s, 2, &ok);
 	m->part = dbt_sql_copy(s, 3, &ok);
 	m->back = dbt_sql_copy(s, 4, &ok);
+	m->role = (enum dbt_role)sqlite3_column_int(s, 13);
 	if (!ok)
 		return dbt_err_sys(err, -ENOMEM, "cannot read the ledger");
-	if (!is_absolute(m->path) || !is_absolute(m->copy) || !is_kept_name(m->kept, m->path) ||
-	    !is_temporary(m->part, p->token) || (m->back && !is_temporary(m->back, p->token)))
+	if (!is_absolute(m->path) || !is_absolute(m->copy) || !has_names(p, m) ||
+	    (m->back && !is_temporary(m->back, p->token)))
 		return damaged(ledger, p->id, "a file name is not one", err);
 	if (parse_ident(sqlite3_column_text(s, 5), &m->source) < 0 ||
 	    parse_ident(sqlite3_column_text(s, 6), &m->copied) < 0 ||
@@ -333,18 +346,22 @@ static int load_member(struct dbt_ledger *ledger, sqlite3_stmt *s, const struct 
 	return 0;
 }
 
+#define MEMBER_COLUMNS                                                                             \
+	"path, kept, copy, part, back, source, copied, returned, xxh128, from_device,"             \
+	" taken_over, reclaimed, copy_left"
+#define FROM_MEMBER " FROM member WHERE promotion=? ORDER BY seq"
+
 static int load_members(struct dbt_ledger *ledger, struct dbt_promotion *p, struct dbt_err *err)
 {
 	struct {
 		struct dbt_pmember *items;
 		size_t n, cap;
 	} list = { 0 };
-	sqlite3_stmt *s = dbt_sql_prepare(
-		ledger,
-		"SELECT path, kept, copy, part, back, source, copied, returned, xxh128, "
-		"from_device,"
-		" taken_over, reclaimed, copy_left FROM member WHERE promotion=? ORDER BY seq",
-		err);
+	sqlite3_stmt *s =
+		dbt_sql_prepare(ledger,
+	                        ledger->version > 1 ? "SELECT " MEMBER_COLUMNS ", role" FROM_MEMBER
+	                                            : "SELECT " MEMBER_COLUMNS ", 0" FROM_MEMBER,
+	                        err);
 	int r;
 
 	if (!s)
@@ -369,6 +386,8 @@ static int load_members(struct dbt_ledger *ledger, struct dbt_promotion *p, stru
 static int load_row(struct dbt_ledger *ledger, sqlite3_stmt *s, struct dbt_promotion *p,
                     struct dbt_err *err)
 {
+	const char *kind = sqlite3_column_count(s) > 25 ? (const char *)sqlite3_column_text(s, 25)
+	                                                : dbt_kind_name(DBT_KIND_FILES);
 	const unsigned char *token = sqlite3_column_text(s, 10),
 			    *state = sqlite3_column_text(s, 16), *boot = sqlite3_column_text(s, 19);
 	bool ok = true;
@@ -402,6 +421,8 @@ static int load_row(struct dbt_ledger *ledger, sqlite3_stmt *s, struct dbt_promo
 		return damaged(ledger, p->id, "a name is missing", err);
 	if (!state || dbt_state_parse((const char *)state, &p->state) < 0)
 		return damaged(ledger, p->id, "its state is unknown", err);
+	if (!kind || dbt_kind_parse(kind, &p->kind) < 0)
+		return damaged(ledger, p->id, "its kind is unknown", err);
 	if (!token || !is_token((const char *)token))
 		return damaged(ledger, p->id, "its token is not one", err);
 	(void)snprintf(p->token, sizeof(p->token), "%s", (const char *)token);

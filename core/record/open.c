@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* "dbti": marks the file as ours, so that another program's database is never taken for a ledger. */
-enum { APPLICATION_ID = 0x64627469, SCHEMA_VERSION = 1 };
+enum { APPLICATION_ID = 0x64627469, SCHEMA_VERSION = 2 };
 
 static const char schema[] =
 	"CREATE TABLE promotion("
@@ -23,14 +23,15 @@ static const char schema[] =
 	" by_link INTEGER NOT NULL, rollback_mode INTEGER NOT NULL, state TEXT NOT NULL,"
 	" owner_pid INTEGER NOT NULL, owner_start INTEGER NOT NULL, owner_boot TEXT NOT NULL,"
 	" created_ns INTEGER NOT NULL, promoted_ns INTEGER NOT NULL, ended_ns INTEGER NOT NULL,"
-	" elapsed_ns INTEGER NOT NULL, error TEXT);"
+	" elapsed_ns INTEGER NOT NULL, error TEXT, kind TEXT NOT NULL DEFAULT 'files');"
 	"CREATE TABLE member("
 	" promotion INTEGER NOT NULL REFERENCES promotion(id), seq INTEGER NOT NULL,"
 	" path BLOB NOT NULL, kept BLOB NOT NULL, copy BLOB NOT NULL, part BLOB NOT NULL, back "
 	"BLOB,"
 	" source TEXT NOT NULL, copied TEXT NOT NULL, returned TEXT NOT NULL, xxh128 TEXT NOT NULL,"
 	" from_device INTEGER NOT NULL, taken_over INTEGER NOT NULL, reclaimed INTEGER NOT NULL,"
-	" copy_left INTEGER NOT NULL, PRIMARY KEY(promotion, seq));"
+	" copy_left INTEGER NOT NULL, role INTEGER NOT NULL DEFAULT 0, PRIMARY KEY(promotion, "
+	"seq));"
 	"CREATE INDEX member_path ON member(path);"
 	"CREATE TABLE step("
 	" id INTEGER PRIMARY KEY, promotion INTEGER NOT NULL, wall_ns INTEGER NOT NULL, text TEXT "
@@ -46,6 +47,11 @@ static const char schema[] =
 	"NULL,"
 	" iops REAL NOT NULL, rate INTEGER NOT NULL, lat_p50_ns INTEGER NOT NULL,"
 	" span INTEGER NOT NULL, proved INTEGER NOT NULL, PRIMARY KEY(key, pattern, jobs));";
+
+/* What version 2 has more than version 1. New columns come last, with the value that older rows mean. */
+static const char upgrade[] = "ALTER TABLE promotion ADD COLUMN kind TEXT NOT NULL DEFAULT 'files';"
+			      "ALTER TABLE member ADD COLUMN role INTEGER NOT NULL DEFAULT 0;"
+			      "PRAGMA user_version=2";
 
 /* Makes the directory and those above it, each synced into its parent. */
 static int make_dirs(const struct dbt_ctx *ctx, const char *path)
@@ -122,6 +128,7 @@ static int check_ours(struct dbt_ledger *ledger, int *ret_version, struct dbt_er
 	return 0;
 }
 
+/* Makes what is missing of it: all, or what is newer than the file. */
 static int make_schema(struct dbt_ledger *ledger, struct dbt_err *err)
 {
 	char sql[128];
@@ -130,6 +137,8 @@ static int make_schema(struct dbt_ledger *ledger, struct dbt_err *err)
 	if (r < 0)
 		return r;
 	r = check_ours(ledger, &version, err); /* another run may have been first */
+	if (r == 0 && version == 1)
+		r = dbt_sql_exec(ledger, upgrade, err);
 	if (r == 0 && version == 0) {
 		(void)snprintf(sql, sizeof(sql), "PRAGMA application_id=%d; PRAGMA user_version=%d",
 		               APPLICATION_ID, SCHEMA_VERSION);
@@ -157,10 +166,13 @@ static int prepare_db(struct dbt_ledger *ledger, enum dbt_ledger_open how, struc
 			return r;
 	}
 	r = check_ours(ledger, &version, err);
-	if (r == 0 && version == 0 && how == DBT_LEDGER_WRITE)
+	ledger->version = version;
+	if (r == 0 && version < SCHEMA_VERSION && how == DBT_LEDGER_WRITE) {
 		r = make_schema(ledger, err);
-	else if (r == 0 && version == 0)
-		r = -ENOENT;
+		ledger->version = SCHEMA_VERSION; /* so it is, where that went well */
+	} else if (r == 0 && version == 0) {
+		r = -ENOENT; /* a reader */
+	}
 	return r;
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char *const state_names[] = {
 	[DBT_STATE_PLANNED] = "planned",
@@ -15,6 +16,26 @@ static const char *const state_names[] = {
 	[DBT_STATE_ROLLED_BACK] = "rolled-back",
 	[DBT_STATE_FAILED] = "failed",
 };
+
+static const char *const kind_names[] = {
+	[DBT_KIND_FILES] = "files",
+	[DBT_KIND_ARCHIVE] = "archive",
+};
+
+const char *dbt_kind_name(enum dbt_kind kind)
+{
+	return kind_names[kind];
+}
+
+int dbt_kind_parse(const char *name, enum dbt_kind *ret)
+{
+	for (size_t i = 0; i < sizeof(kind_names) / sizeof(kind_names[0]); i++)
+		if (strcmp(name, kind_names[i]) == 0) {
+			*ret = (enum dbt_kind)i;
+			return 0;
+		}
+	return -EINVAL;
+}
 
 const char *dbt_state_name(enum dbt_state state)
 {
@@ -36,12 +57,22 @@ bool dbt_state_is_active(enum dbt_state state)
 	return state != DBT_STATE_ROLLED_BACK && state != DBT_STATE_FAILED;
 }
 
+/* Of what was unpacked only the links are recorded as their path's source: the bytes are the copy's. */
+uint64_t dbt_pmember_size(const struct dbt_pmember *m)
+{
+	if (m->role != DBT_ROLE_FILE || S_ISDIR(m->source.mode))
+		return 0;
+	if (S_ISLNK(m->source.mode))
+		return m->copied.ino != 0 ? m->copied.size_bytes : 0;
+	return m->source.size_bytes;
+}
+
 uint64_t dbt_promotion_size(const struct dbt_promotion *p)
 {
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < p->n_members; i++)
-		sum += p->members[i].source.size_bytes;
+		sum += dbt_pmember_size(&p->members[i]);
 	return sum;
 }
 

@@ -25,6 +25,22 @@ enum dbt_state {
 	DBT_STATE_FAILED,
 };
 
+/* What a promotion was made of. */
+enum dbt_kind {
+	DBT_KIND_FILES = 0, /* files copied to the fast tier, their paths links to the copies */
+	DBT_KIND_ARCHIVE, /* files unpacked from archives, which are the originals; flow/unpack.h */
+};
+
+const char *dbt_kind_name(enum dbt_kind kind); /* "archive"; static */
+int dbt_kind_parse(const char *name, enum dbt_kind *ret);
+
+/* What a member of it is. */
+enum dbt_role {
+	DBT_ROLE_FILE = 0, /* of the database; of an archive also a directory or a link in it */
+	DBT_ROLE_ARCHIVE,  /* the archive that the others were unpacked from */
+	DBT_ROLE_ROOT,     /* a directory that was made for what was unpacked */
+};
+
 const char *dbt_state_name(enum dbt_state state); /* "rolled-back"; static */
 int dbt_state_parse(const char *name, enum dbt_state *ret);
 
@@ -38,6 +54,7 @@ enum dbt_rollback_mode {
 	DBT_ROLLBACK_DISCARD_CHANGES,
 };
 
+/* Where things differ for what was unpacked from an archive: flow/unpack.h. */
 struct dbt_pmember {
 	char *path; /* absolute, without links in its directory part */
 	char *kept; /* name of the original beside it: ".psc.dmnd.dbtier-original" */
@@ -52,6 +69,7 @@ struct dbt_pmember {
 	bool taken_over;           /* the copy stood there before: never delete it */
 	bool reclaimed;            /* the original is deleted */
 	bool copy_left;            /* rolled back, but the copy still waits for its removal */
+	enum dbt_role role;
 	bool never_swapped; /* this run knows that its path was not exchanged; not recorded */
 };
 
@@ -66,6 +84,7 @@ struct dbt_promotion {
 	char *target_mount;  /* its mount point then */
 	uint64_t target_ino; /* of the directory, to tell it from an empty mount point */
 	char *made_dir; /* absolute path of the directory made for a set; NULL: none was made */
+	enum dbt_kind kind;
 	char token[17]; /* random hex in every temporary name of this promotion */
 	bool is_set;
 	bool reclaim;   /* asked to delete the originals once promoted */
@@ -81,7 +100,8 @@ struct dbt_promotion {
 	size_t n_members;
 };
 
-uint64_t dbt_promotion_size(const struct dbt_promotion *p);     /* bytes, all members */
+uint64_t dbt_pmember_size(const struct dbt_pmember *m);     /* bytes of the file, 0 for others */
+uint64_t dbt_promotion_size(const struct dbt_promotion *p); /* bytes, all members */
 bool dbt_promotion_is_reclaimed(const struct dbt_promotion *p); /* no original is left */
 bool dbt_promotion_waits(const struct dbt_promotion *p);        /* some copy waits for removal */
 

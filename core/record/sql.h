@@ -13,6 +13,7 @@ struct dbt_ledger {
 	sqlite3 *db;
 	char *path;
 	const struct dbt_ctx *ctx;
+	int version; /* of the file's schema */
 	int lock_fd; /* -1 for readers */
 };
 

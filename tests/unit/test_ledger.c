@@ -258,6 +258,8 @@ static void test_damaged_rows(void **state)
 		"UPDATE member SET part='.dbtier-0123456789abcdee-0.part'",
 		"UPDATE member SET part='.dbtier-0123456789abcdef-/../x'",
 		"UPDATE member SET back='precious' WHERE seq=1",
+		"UPDATE promotion SET kind='archive'", /* whose members have no such names */
+		"UPDATE promotion SET kind='other'",
 		"UPDATE member SET back='/x' WHERE seq=1",
 		"UPDATE member SET source='dev=1 ino=2'",
 		"UPDATE member SET copied='dev=1 ino=99999999999999999999999 size=1 mtime=1 "
@@ -427,6 +429,33 @@ static void test_readers(void **state)
 	assert_int_equal(chmod(state_dir, 0755), 0);
 }
 
+/* A ledger that version 0.1 wrote is read as it is, and gets the newer columns from the first run that writes. */
+static void test_upgrade(void **state)
+{
+	struct dbt_ledger *ledger = open_ledger(DBT_LEDGER_WRITE);
+	struct dbt_promotion p = sample("/old");
+
+	(void)state;
+	assert_int_equal(dbt_ledger_add(ledger, &p, NULL), 0);
+	dbt_ledger_close(ledger);
+	run_sql("ALTER TABLE promotion DROP COLUMN kind; ALTER TABLE member DROP COLUMN role;"
+	        "PRAGMA user_version=1");
+	for (enum dbt_ledger_open how = DBT_LEDGER_READ; how <= DBT_LEDGER_WRITE; how++) {
+		struct dbt_promotions got = { 0 };
+
+		ledger = open_ledger(how);
+		assert_int_equal(dbt_ledger_load(ledger, &got, NULL), 0);
+		assert_int_equal(got.n, 1);
+		assert_int_equal(got.items[0].kind, DBT_KIND_FILES);
+		assert_int_equal(got.items[0].members[1].role, DBT_ROLE_FILE);
+		if (how == DBT_LEDGER_WRITE)
+			assert_int_equal(dbt_ledger_save(ledger, &p, "again", NULL), 0);
+		dbt_promotions_release(&got);
+		dbt_ledger_close(ledger);
+	}
+	dbt_promotion_release(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -438,6 +467,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_measurements, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_readers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_upgrade, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -156,6 +156,8 @@ static int make_call(const struct scene *s, enum fault_call call)
 		return (int)fault_sys.pwrite(s->fd, "x", 1, 0);
 	case FAULT_FSYNC:
 		return fault_sys.fsync(s->fd);
+	case FAULT_SYNCFS:
+		return fault_sys.syncfs(s->fd);
 	case FAULT_FDATASYNC:
 		return fault_sys.fdatasync(s->fd);
 	case FAULT_FALLOCATE:

@@ -22,13 +22,12 @@ static const struct {
 	[FAULT_STATX] = { "statx", false },        [FAULT_PREAD] = { "pread", false },
 	[FAULT_PWRITE] = { "pwrite", true },       [FAULT_FSYNC] = { "fsync", true },
 	[FAULT_FDATASYNC] = { "fdatasync", true }, [FAULT_SYNCFS] = { "syncfs", true },
-	[FAULT_FALLOCATE] = { "fallocate", true },
-	[FAULT_FTRUNCATE] = { "ftruncate", true }, [FAULT_RENAMEAT2] = { "renameat2", true },
-	[FAULT_LINKAT] = { "linkat", true },       [FAULT_SYMLINKAT] = { "symlinkat", true },
-	[FAULT_UNLINKAT] = { "unlinkat", true },   [FAULT_MKDIRAT] = { "mkdirat", true },
-	[FAULT_FCHOWNAT] = { "fchownat", true },   [FAULT_FCHMOD] = { "fchmod", true },
-	[FAULT_UTIMENSAT] = { "utimensat", true }, [FAULT_FSETXATTR] = { "fsetxattr", true },
-	[FAULT_LEASE] = { "lease", false },
+	[FAULT_FALLOCATE] = { "fallocate", true }, [FAULT_FTRUNCATE] = { "ftruncate", true },
+	[FAULT_RENAMEAT2] = { "renameat2", true }, [FAULT_LINKAT] = { "linkat", true },
+	[FAULT_SYMLINKAT] = { "symlinkat", true }, [FAULT_UNLINKAT] = { "unlinkat", true },
+	[FAULT_MKDIRAT] = { "mkdirat", true },     [FAULT_FCHOWNAT] = { "fchownat", true },
+	[FAULT_FCHMOD] = { "fchmod", true },       [FAULT_UTIMENSAT] = { "utimensat", true },
+	[FAULT_FSETXATTR] = { "fsetxattr", true }, [FAULT_LEASE] = { "lease", false },
 };
 
 static struct {

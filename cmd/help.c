@@ -1,13 +1,15 @@
 #include "cmd/help.h"
 
 #include "cmd/describe.h"
+#include "cmd/pager.h"
 #include "cmd/table.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { HELP_WIDTH = 79 };
 
-void help_program(FILE *out)
+static void print_program(FILE *out)
 {
 	(void)fputs("Usage: dbtier COMMAND [OPTION...] [ARG...] | [COMMAND] --help | --version\n"
 	            "Move hot reference databases to fast storage, safely and reversibly.\n\n",
@@ -54,7 +56,7 @@ static void print_columns(const struct table_spec *table, FILE *out)
 	}
 }
 
-void help_command(const struct command *cmd, FILE *out)
+static void print_command(const struct command *cmd, FILE *out)
 {
 	(void)fprintf(out, "Usage: dbtier %s [OPTION...]%s%s\n%c%s.\n", cmd->name,
 	              cmd->operands ? " " : "", cmd->operands ? cmd->operands : "",
@@ -72,4 +74,31 @@ void help_command(const struct command *cmd, FILE *out)
 	if (cmd->table)
 		print_columns(cmd->table, out);
 	(void)fputs("\nOptions of every command: see 'dbtier --help'. More: man dbtier.\n", out);
+}
+
+/* Without memory for the whole text it goes out as it comes. */
+static void print(const struct command *cmd, FILE *out)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *memory = open_memstream(&text, &len);
+	FILE *to = memory ? memory : out;
+
+	if (cmd)
+		print_command(cmd, to);
+	else
+		print_program(to);
+	if (memory && fclose(memory) == 0)
+		pager_print(text, out);
+	free(text);
+}
+
+void help_program(FILE *out)
+{
+	print(NULL, out);
+}
+
+void help_command(const struct command *cmd, FILE *out)
+{
+	print(cmd, out);
 }

@@ -112,8 +112,14 @@ int app_init(struct app *app, const struct global_args *args, const struct comma
 	return r;
 }
 
+int app_settings(struct app *app, struct dbt_err *err)
+{
+	return dbt_settings_load(&app->ctx, &app->settings, err);
+}
+
 void app_release(struct app *app)
 {
+	dbt_settings_release(&app->settings);
 	progress_clear(&app->progress);
 	dbt_root_close(&app->root);
 	free(app->state_dir);

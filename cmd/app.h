@@ -6,6 +6,7 @@
 #include "cmd/msg.h"
 #include "cmd/optable.h"
 #include "cmd/progress.h"
+#include "flow/settings.h"
 #include "sys/ctx.h"
 #include "sys/root.h"
 
@@ -15,8 +16,9 @@ struct app {
 	struct global_args args;
 	const struct command *cmd;
 	struct progress progress;
-	char *state_dir;        /* --state-dir, DBTIER_STATE_DIR, /var/lib/dbtier for root, or below
+	char *state_dir; /* --state-dir, DBTIER_STATE_DIR, /var/lib/dbtier for root, or below
 	                    XDG_STATE_HOME; absolute; owned; need not exist yet */
+	struct dbt_settings settings; /* once app_settings has read them */
 	char *system_state_dir; /* root's, readable by others; NULL when that is state_dir itself;
 	                           owned */
 };
@@ -35,5 +37,9 @@ enum {
 int app_init(struct app *app, const struct global_args *args, const struct command *cmd,
              struct dbt_err *err);
 void app_release(struct app *app);
+
+/* Reads the configuration into app->settings. Only commands that follow it do: a slip in a file must not keep
+ * anybody from a rollback. */
+int app_settings(struct app *app, struct dbt_err *err);
 
 #endif

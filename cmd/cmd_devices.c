@@ -240,7 +240,7 @@ static int print_table(const struct app *app, const struct devices *list, struct
 /* --- gathering --- */
 
 struct survey {
-	const struct app *app;
+	struct app *app;
 	const struct dbt_ctx *ctx; /* on the running system or a captured one */
 	const struct dbt_root *root;
 	struct dbt_mounts *mounts;
@@ -364,13 +364,17 @@ static int survey_paths(struct survey *s, char **paths, size_t n, struct dbt_err
 	return status;
 }
 
-/* Places read the configuration silently; here is where it is looked over. */
-static void check_configuration(const struct dbt_ctx *ctx)
+/* Places read the configuration silently; here is where it is looked over. Somebody else's machine is described
+ * all the same, whatever its file holds. */
+static int check_configuration(struct survey *s, struct dbt_err *err)
 {
 	struct dbt_overrides overrides = { 0 };
 
-	if (dbt_overrides_load(ctx, true, &overrides) == 0)
+	if (s->root->live)
+		return app_settings(s->app, err);
+	if (dbt_overrides_load(s->ctx, true, &overrides) == 0)
 		dbt_overrides_release(&overrides);
+	return 0;
 }
 
 static int survey(struct survey *s, char **paths, size_t n)
@@ -378,12 +382,11 @@ static int survey(struct survey *s, char **paths, size_t n)
 	struct dbt_err err;
 	int status = EXIT_DONE;
 
-	if (dbt_mounts_new(s->ctx, &s->mounts, &err) < 0)
+	if (check_configuration(s, &err) < 0 || dbt_mounts_new(s->ctx, &s->mounts, &err) < 0)
 		return msg_fail(&err);
 	if (dbt_mounts_garbled(s->mounts) > 0)
 		msg_note(s->app, "%zu lines of the mount table could not be understood",
 		         dbt_mounts_garbled(s->mounts));
-	check_configuration(s->ctx);
 	if (n > 0)
 		status = survey_paths(s, paths, n, &err);
 	else if (add_all(s, &err) < 0)

@@ -383,6 +383,8 @@ static int run(struct app *app, void *data, char **operands, size_t n_operands)
 	struct dbt_err err;
 	int status;
 
+	if (app_settings(app, &err) < 0)
+		return msg_fail(&err);
 	if (args->seconds > MAX_SECONDS) {
 		(void)dbt_err_set(&err, DBT_ERR_USAGE, -ERANGE,
 		                  "--seconds takes at most %d: a longer probe tells no more",

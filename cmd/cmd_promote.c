@@ -28,7 +28,6 @@ static const struct opt_spec promote_opts[] = {
 	  .kind = OPT_STRING,
 	  .at = AT(to),
 	  .metavar = "DIR",
-	  .required = true,
 	  .complete = COMPLETE_DIR,
 	  .help = "directory on the fast tier" },
 	{ .name = "dry-run",
@@ -66,15 +65,14 @@ static const struct opt_spec promote_opts[] = {
 static struct dbt_plan_opts plan_opts(const struct app *app, const struct promote_args *args)
 {
 	return (struct dbt_plan_opts){
-		.target = args->to,
+		.target = args->to ? args->to : app->settings.target,
 		.all_files = args->all_files,
 		.reclaim = args->reclaim,
 		.force = args->force,
 		.no_probe = args->no_probe,
 		.state_dir = app->state_dir,
-		.reserve_set = args->reserve.set,
-		.reserve_bytes = args->reserve.bytes,
-		.reserve_percent = args->reserve.percent,
+		.reserve_set = args->reserve.set || app->settings.reserve_set,
+		.reserve = args->reserve.set ? args->reserve.amount : app->settings.reserve,
 	};
 }
 
@@ -118,7 +116,9 @@ static int promote_one(struct app *app, struct dbt_flow *flow, const struct prom
                        struct dbt_err *err)
 {
 	const struct dbt_plan_opts opts = plan_opts(app, args);
-	const struct dbt_promote_run run = { .limit_bytes_s = args->limit_bytes_s,
+	const struct dbt_promote_run run = { .limit_bytes_s = args->limit_bytes_s
+		                                                      ? args->limit_bytes_s
+		                                                      : app->settings.limit_bytes_s,
 		                             .allow_by_link = args->force };
 	struct dbt_promotion p = { 0 };
 	int r = dbt_plan_make(&app->ctx, flow->ledger, what, &opts, &p, err);
@@ -172,7 +172,15 @@ static void step_back(void)
 static int run(struct app *app, void *opaque, char **operands, size_t n)
 {
 	const struct promote_args *args = opaque;
+	struct dbt_err err = { 0 };
+	int r = app_settings(app, &err);
 
+	if (r == 0 && !args->to && !app->settings.target)
+		r = dbt_err_set(&err, DBT_ERR_USAGE, -EINVAL,
+		                "'--to DIR' is missing, and no configuration sets a target; see "
+		                "'dbtier promote --help'");
+	if (r < 0)
+		return msg_fail(&err);
 	if (args->background)
 		step_back();
 	return args->dry_run ? run_dry(app, args, operands, n) : run_real(app, args, operands, n);
@@ -180,7 +188,7 @@ static int run(struct app *app, void *opaque, char **operands, size_t n)
 
 const struct command cmd_promote = {
 	.name = "promote",
-	.operands = "NAME|PATH... --to DIR",
+	.operands = "NAME|PATH... [--to DIR]",
 	.summary = "copy to a faster place, prove it, link to it; the original stays",
 	.help = "NAME is a database or file name from the last scan. A set moves as a whole or "
 		"with its hot\n"

@@ -310,10 +310,9 @@ static int print(const struct app *app, const struct dbt_inventory *inventory, s
 	                   stdout, err);
 }
 
-static int run(struct app *app, void *data, char **operands, size_t n_operands)
+static int scan(struct app *app, const struct scan_args *args, char **operands, size_t n_operands)
 {
 	static const char *const here[] = { "." };
-	const struct scan_args *args = data;
 	const struct dbt_inventory_opts options = {
 		.scan = { .min_size_bytes = args->min_size_bytes,
 		          .one_file_system = args->one_file_system,
@@ -330,10 +329,8 @@ static int run(struct app *app, void *data, char **operands, size_t n_operands)
 	};
 	struct dbt_inventory inventory;
 	struct dbt_err err = { 0 };
-	int r = check_formats(&args->formats, &err), failed;
+	int r, failed;
 
-	if (r < 0)
-		return msg_fail(&err);
 	failed = dbt_inventory_make(&app->ctx, n_operands ? (const char *const *)operands : here,
 	                            n_operands ? n_operands : 1, &options, &inventory, &err);
 	progress_clear(&app->progress);
@@ -352,6 +349,33 @@ static int run(struct app *app, void *data, char **operands, size_t n_operands)
 	if (r < 0)
 		return msg_fail(&err);
 	return failed < 0 ? EXIT_FAILED : EXIT_DONE;
+}
+
+/* The patterns of the configuration count like those of the command line. */
+static int join_excludes(const struct dbt_settings *settings, struct opt_strings *excludes,
+                         struct dbt_err *err)
+{
+	for (size_t i = 0; i < settings->n_exclude; i++) {
+		const char **slot = dbt_vec_push(excludes);
+
+		if (!slot)
+			return dbt_err_sys(err, -ENOMEM, "cannot keep the patterns");
+		*slot = settings->exclude[i];
+	}
+	return 0;
+}
+
+static int run(struct app *app, void *data, char **operands, size_t n_operands)
+{
+	struct scan_args *args = data;
+	struct dbt_err err = { 0 };
+	int r = app_settings(app, &err);
+
+	if (r == 0)
+		r = check_formats(&args->formats, &err);
+	if (r == 0)
+		r = join_excludes(&app->settings, &args->excludes, &err);
+	return r < 0 ? msg_fail(&err) : scan(app, args, operands, n_operands);
 }
 
 const struct command cmd_scan = {

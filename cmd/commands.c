@@ -17,6 +17,7 @@
 	X(rollback) \
 	X(reclaim) \
 	X(recover) \
+	X(config) \
 	X(complete)
 /* clang-format on */
 

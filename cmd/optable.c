@@ -98,15 +98,9 @@ static int store_reserve(const struct opt_spec *opt, const char *value, struct o
                          struct dbt_err *err)
 {
 	struct opt_reserve reserve = { .set = true };
-	size_t digits = strspn(value, "0123456789.");
 
-	if (dbt_units_parse_size(value, &reserve.bytes) < 0) {
-		/* Looked at first: strtod takes hexadecimal numbers, "inf" and "nan" as well. */
-		reserve.percent = strtod(value, NULL);
-		if (!isdigit((unsigned char)*value) || strcmp(value + digits, "%") != 0 ||
-		    reserve.percent >= 100)
-			return bad_value(opt, value, "a size (10G) or a share (5%)", err);
-	}
+	if (dbt_units_parse_amount(value, &reserve.amount) < 0)
+		return bad_value(opt, value, "a size (10G) or a share (5%)", err);
 	*at = reserve;
 	return 0;
 }

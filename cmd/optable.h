@@ -4,6 +4,7 @@
 #define DBT_CMD_OPTABLE_H
 
 #include "base/err.h"
+#include "base/units.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,8 +38,7 @@ struct opt_strings {
 
 struct opt_reserve {
 	bool set;
-	uint64_t bytes;
-	double percent; /* > 0: percent of the filesystem counts, not bytes */
+	struct dbt_amount amount;
 };
 
 struct opt_spec {

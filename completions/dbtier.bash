@@ -7,7 +7,7 @@
 # Sets commands, globals and, for the command $1, options, operand and columns.
 _dbtier_words()
 {
-	commands='scan formats devices probe promote status verify rollback reclaim recover'
+	commands='scan formats devices probe promote status verify rollback reclaim recover config'
 	globals='--json --output --raw --noheadings --bytes --quiet --verbose --progress --no-color --state-dir --help --version'
 	options='' operand=none columns=''
 	case $1 in
@@ -60,6 +60,11 @@ _dbtier_words()
 		options=''
 		operand='none'
 		columns='id path action detail'
+		;;
+	config)
+		options=''
+		operand='none'
+		columns='key value source'
 		;;
 	esac
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The power of 1024 a suffix means, -1 when it is none: "", "k", "KiB", "B" ... */
@@ -53,6 +54,23 @@ int dbt_units_parse_size(const char *text, uint64_t *ret_bytes)
 	part = (uint64_t)((__extension__(unsigned __int128) frac << (10 * power)) / 1000000000U);
 	if (__builtin_add_overflow(bytes, part, ret_bytes))
 		return -ERANGE;
+	return 0;
+}
+
+int dbt_units_parse_amount(const char *text, struct dbt_amount *ret)
+{
+	struct dbt_amount amount = { 0 };
+
+	if (dbt_units_parse_size(text, &amount.bytes) < 0) {
+		/* Looked at first: strtod takes hexadecimal numbers, "inf" and "nan" as well. */
+		if (!isdigit((unsigned char)*text) ||
+		    strcmp(text + strspn(text, "0123456789."), "%") != 0)
+			return -EINVAL;
+		amount.percent = strtod(text, NULL);
+		if (amount.percent >= 100)
+			return -EINVAL;
+	}
+	*ret = amount;
 	return 0;
 }
 

@@ -11,6 +11,15 @@ enum { DBT_UNITS_TEXT_BYTES = 32 };
  * -ERANGE. */
 int dbt_units_parse_size(const char *text, uint64_t *ret_bytes);
 
+/* What somebody wants kept free: "10G", or "5%" of the whole. */
+struct dbt_amount {
+	uint64_t bytes;
+	double percent; /* above 0 and below 100: a share counts, not bytes */
+};
+
+/* Returns 0 or -EINVAL. */
+int dbt_units_parse_amount(const char *text, struct dbt_amount *ret);
+
 /* "42.9G", "512B", "0B" as lsblk prints them. The buffer is returned. */
 const char *dbt_units_size(uint64_t bytes, char out[DBT_UNITS_TEXT_BYTES]);
 

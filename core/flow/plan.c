@@ -329,9 +329,9 @@ static uint64_t reserve_of(const struct draft *d)
 {
 	if (!d->opts->reserve_set)
 		return dbt_default_reserve(&d->to);
-	if (d->opts->reserve_percent > 0)
-		return (uint64_t)((double)d->to.size_bytes * d->opts->reserve_percent / 100);
-	return d->opts->reserve_bytes;
+	if (d->opts->reserve.percent > 0)
+		return (uint64_t)((double)d->to.size_bytes * d->opts->reserve.percent / 100);
+	return d->opts->reserve.bytes;
 }
 
 /* The bytes of a file that are not in holes. What is compressed counts in full: so it will be written. */

@@ -3,6 +3,7 @@
 #ifndef DBT_FLOW_PLAN_H
 #define DBT_FLOW_PLAN_H
 
+#include "base/units.h"
 #include "flow/flow.h"
 #include "record/promotion.h"
 
@@ -14,8 +15,7 @@ struct dbt_plan_opts {
 	bool no_probe;         /* judge devices by class and what is remembered only */
 	const char *state_dir; /* of the ledger: where measurements are remembered; borrowed */
 	bool reserve_set;
-	uint64_t reserve_bytes; /* to leave free on the target */
-	double reserve_percent; /* > 0: this share of it instead */
+	struct dbt_amount reserve; /* to leave free on the target */
 };
 
 /* ledger may be NULL when there is none (a dry run of a user without one): then only paths are names.

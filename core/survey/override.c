@@ -1,16 +1,11 @@
 #include "survey/override.h"
 
-#include "base/buf.h"
 #include "base/vec.h"
-#include "sys/root.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { CONF_MAX_BYTES = 1 << 20 };
 
 void dbt_overrides_release(struct dbt_overrides *overrides)
 {
@@ -22,111 +17,62 @@ void dbt_overrides_release(struct dbt_overrides *overrides)
 	*overrides = (struct dbt_overrides){ 0 };
 }
 
-/* Both ends without white space; cut in place. */
-static char *trim(char *text)
+int dbt_override_parse(const char *value, size_t *ret_what_len, enum dbt_tier *ret_tier)
 {
-	size_t len;
+	size_t word = strlen(value), what;
 
-	while (isspace((unsigned char)*text))
-		text++;
-	len = strlen(text);
-	while (len > 0 && isspace((unsigned char)text[len - 1]))
-		text[--len] = '\0';
-	return text;
+	while (word > 0 && !isspace((unsigned char)value[word - 1]))
+		word--;
+	for (what = word; what > 0 && isspace((unsigned char)value[what - 1]);)
+		what--;
+	if (what == 0 || dbt_tier_parse(value + word, ret_tier) < 0)
+		return -EINVAL;
+	*ret_what_len = what;
+	return 0;
 }
 
-/* "tier WHAT TIER", where WHAT may hold blanks. 0, -EINVAL or -ENOMEM. */
-static int add_line(struct dbt_overrides *list, char *line, const char *file, unsigned number)
+static void warn_of(const struct dbt_ctx *ctx, const struct dbt_config_line *line)
 {
-	struct dbt_override *o;
-	enum dbt_tier tier;
-	char *what, *word;
+	if (line->key == DBT_CONFIG_TIER)
+		dbt_ctx_log(ctx, DBT_LOG_WARNING,
+		            "%s is not understood and left out: it should read 'tier WHAT "
+		            "ram|nvme|ssd|hdd|network'",
+		            line->where);
+	else
+		dbt_ctx_log(ctx, DBT_LOG_WARNING, "%s is left out: %s", line->where, line->value);
+}
 
-	if (strncmp(line, "tier", 4) != 0 || !isspace((unsigned char)line[4]))
-		return -EINVAL;
-	what = trim(line + 4);
-	word = what + strlen(what);
-	while (word > what && !isspace((unsigned char)word[-1]))
-		word--;
-	if (word == what || dbt_tier_parse(word, &tier) < 0)
-		return -EINVAL;
-	*word = '\0';
-	o = dbt_vec_push(list);
+static int add(struct dbt_overrides *list, const struct dbt_config_line *line, size_t what_len,
+               enum dbt_tier tier)
+{
+	struct dbt_override *o = dbt_vec_push(list);
+
 	if (!o)
 		return -ENOMEM;
 	o->tier = tier;
-	o->what = strdup(trim(what));
-	if (asprintf(&o->where, "%s, line %u", file, number) < 0)
-		o->where = NULL;
+	o->what = strndup(line->value, what_len);
+	o->where = strdup(line->where);
 	return o->what && o->where ? 0 : -ENOMEM;
-}
-
-static int add_text(const struct dbt_ctx *ctx, bool warn, struct dbt_overrides *list, char *text,
-                    const char *file)
-{
-	char *rest = text, *line;
-	unsigned number = 0;
-	int r = 0;
-
-	while (r == 0 && (line = strsep(&rest, "\n"))) {
-		number++;
-		line = trim(line);
-		if (*line == '\0' || *line == '#')
-			continue;
-		r = add_line(list, line, file, number);
-		if (r == -EINVAL) {
-			if (warn)
-				dbt_ctx_log(ctx, DBT_LOG_WARNING,
-				            "'%s', line %u is not understood and left out: it "
-				            "should read 'tier WHAT ram|nvme|ssd|hdd|network'",
-				            file, number);
-			r = 0;
-		}
-	}
-	return r;
-}
-
-static int add_file(const struct dbt_ctx *ctx, bool warn, struct dbt_overrides *list,
-                    const char *path, const char *shown)
-{
-	struct dbt_buf text = { 0 };
-	int r = dbt_root_read(ctx->root, path, CONF_MAX_BYTES, &text);
-
-	if (r == 0 && text.len > 0)
-		r = add_text(ctx, warn, list, text.data, shown);
-	else if (r < 0 && r != -ENOENT && r != -ENOMEM && warn)
-		dbt_ctx_log(ctx, DBT_LOG_WARNING, "cannot read '%s': %s", shown, dbt_err_text(r));
-	dbt_buf_release(&text);
-	return r == -ENOMEM ? r : 0;
-}
-
-/* As the XDG base directory specification says: a relative value is ignored. */
-static int add_user_file(const struct dbt_ctx *ctx, bool warn, struct dbt_overrides *list)
-{
-	const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-	char *path = NULL;
-	int r;
-
-	if (xdg && *xdg == '/')
-		r = asprintf(&path, "%s/dbtier.conf", xdg);
-	else if (home && *home == '/')
-		r = asprintf(&path, "%s/.config/dbtier.conf", home);
-	else
-		return 0;
-	if (r < 0)
-		return -ENOMEM;
-	r = add_file(ctx, warn, list, path + 1, path);
-	free(path);
-	return r;
 }
 
 int dbt_overrides_load(const struct dbt_ctx *ctx, bool warn, struct dbt_overrides *ret)
 {
 	struct dbt_overrides list = { 0 };
-	int r = ctx->root->live ? add_user_file(ctx, warn, &list) : 0;
+	struct dbt_config config = { 0 };
+	int r = dbt_config_load(ctx, &config);
 
-	if (r == 0)
-		r = add_file(ctx, warn, &list, "etc/dbtier.conf", "/etc/dbtier.conf");
+	for (size_t i = 0; r == 0 && i < config.n; i++) {
+		const struct dbt_config_line *line = &config.items[i];
+		enum dbt_tier tier;
+		size_t len;
+
+		if (line->key == DBT_CONFIG_TIER &&
+		    dbt_override_parse(line->value, &len, &tier) == 0)
+			r = add(&list, line, len, tier);
+		else if (warn && (line->key == DBT_CONFIG_TIER || line->key == DBT_CONFIG_NONE))
+			warn_of(ctx, line);
+	}
+	dbt_config_release(&config);
 	if (r < 0) {
 		dbt_overrides_release(&list);
 		return r;

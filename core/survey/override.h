@@ -1,17 +1,16 @@
-/* What the administrator or the user knows better: /etc/dbtier.conf, and dbtier.conf in the user's
- * configuration directory, which is asked first. Lines of the form
+/* What the administrator or the user knows better about devices: the lines "tier WHAT TIER" of the configuration
+ * (sys/config.h), the user's first. WHAT is
  *
- *	tier /mnt/store hdd        the filesystem mounted there
- *	tier uuid=UUID ssd         the filesystem with this UUID
- *	tier sda ssd               a disk by the kernel's name
- *	tier model=NAME ssd        all disks of this model
- *
- * Empty lines and lines beginning with # are left out. */
+ *	/mnt/store        the filesystem mounted there
+ *	uuid=UUID         the filesystem with this UUID
+ *	sda               a disk by the kernel's name
+ *	model=NAME        all disks of this model */
 #ifndef DBT_SURVEY_OVERRIDE_H
 #define DBT_SURVEY_OVERRIDE_H
 
 #include "base/err.h"
 #include "survey/tier.h"
+#include "sys/config.h"
 #include "sys/ctx.h"
 
 #include <stdbool.h>
@@ -28,10 +27,12 @@ struct dbt_overrides {
 	size_t n, cap;
 };
 
-/* Missing files are no error; of a captured machine only its own etc/dbtier.conf counts. Lines that
- * make no sense are left out; warn: and logged as warnings. Returns 0 or -ENOMEM. */
+/* Lines that make no sense are left out; warn: and logged as warnings. Returns 0 or -ENOMEM. */
 int dbt_overrides_load(const struct dbt_ctx *ctx, bool warn, struct dbt_overrides *ret);
 void dbt_overrides_release(struct dbt_overrides *overrides);
+
+/* "WHAT TIER": what_len bytes of value are WHAT, which may hold blanks. 0 or -EINVAL. */
+int dbt_override_parse(const char *value, size_t *ret_what_len, enum dbt_tier *ret_tier);
 
 /* The first that names it; prefix "", "uuid=" or "model=". NULL: none, also for a NULL name. */
 const struct dbt_override *dbt_override_find(const struct dbt_overrides *overrides,

@@ -5,7 +5,8 @@ DESTDIR=$TMP/root cmake --install "$DBT_BUILD" --prefix /usr >/dev/null
 cd "$TMP/root"
 wanted='./usr/bin/dbtier
 ./usr/share/bash-completion/completions/dbtier
-./usr/share/man/man1/dbtier.1'
+./usr/share/man/man1/dbtier.1
+./usr/share/man/man5/dbtier.conf.5'
 equal "$wanted" "$(find . -type f | sort)" "installed files"
 [[ -x usr/bin/dbtier ]] || fail "dbtier is not executable"
 equal "$("$DBTIER" --version)" "$(usr/bin/dbtier --version)" "version"

@@ -1,10 +1,15 @@
 #!/usr/bin/env bash
-# The manual page is built from the tables, names every command, and is clean mdoc.
+# The manual pages are built from the tables, name every command, and are clean mdoc.
 . "$(dirname "$0")/../support/lib.sh"
 template=$DBT_SOURCE/cmd/dbtier.1.in
-"$DBTIER" --describe <"$template" >"$TMP/dbtier.1"
-cmp "$TMP/dbtier.1" "$DBT_BUILD/dbtier.1"
-! grep -n '^@' "$TMP/dbtier.1" || fail "a place holder is left"
+pages=()
+for file in "$DBT_SOURCE"/cmd/*.in; do
+	page=$(basename "$file" .in)
+	"$DBTIER" --describe <"$file" >"$TMP/$page"
+	cmp "$TMP/$page" "$DBT_BUILD/$page"
+	! grep -n '^@' "$TMP/$page" || fail "a place holder is left in $page"
+	pages+=("$TMP/$page")
+done
 while read -r command; do
 	for part in synopsis options columns; do
 		case $part in
@@ -15,4 +20,4 @@ while read -r command; do
 	done
 done < <("$DBTIER" --help | sed -n 's/^  \([a-z]\+\)  .*/\1/p')
 need_command mandoc mandoc
-mandoc -T lint -W warning "$TMP/dbtier.1"
+mandoc -T lint -W warning "${pages[@]}"

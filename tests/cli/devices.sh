@@ -81,10 +81,12 @@ expect 0 dbtier devices --sysroot "$TMP/unnamed" -rno mount,tier,stack
 out_has "/home/user1/far network nfs4"
 out_has "lvm\\x20host-root"
 
-# A configuration is shown as such, and a line that makes no sense is told once.
-mkdir -p "$TMP/config"
-printf 'tier / ssd\nnonsense\n' >"$TMP/config/dbtier.conf"
+# A configuration is shown as such; a line of it that makes no sense is an error.
+mkdir -p "$TMP/config/dbtier"
+printf 'tier / ssd\n' >"$TMP/config/dbtier/dbtier.conf"
 XDG_CONFIG_HOME=$TMP/config expect 0 dbtier devices -no mount,tier,evidence / /
 out_has "ssd"
-out_has "by configuration ($TMP/config/dbtier.conf, line 1)"
-equal 1 "$(grep -c "line 2 is not understood" "$TMP/err")" "warnings"
+out_has "by configuration ($TMP/config/dbtier/dbtier.conf, line 1)"
+echo nonsense >>"$TMP/config/dbtier/dbtier.conf"
+XDG_CONFIG_HOME=$TMP/config expect 2 dbtier devices /
+err_has "$TMP/config/dbtier/dbtier.conf, line 2: unknown key 'nonsense'"

@@ -20,7 +20,7 @@ for words in 'promote --help' '--help promote' 'promote -h' '-h -- promote' 'pro
 	case $words in *--to) wanted=2 ;; *) wanted=0 ;; esac
 	# shellcheck disable=SC2086 # several words
 	expect $wanted dbtier $words
-	[[ $wanted -eq 2 ]] || out_has 'Usage: dbtier promote [OPTION...] NAME|PATH... --to DIR'
+	[[ $wanted -eq 2 ]] || out_has 'Usage: dbtier promote [OPTION...] NAME|PATH... [--to DIR]'
 done
 for words in --version -V 'scan -V'; do
 	# shellcheck disable=SC2086
@@ -47,7 +47,7 @@ mistake "unknown option '-X'" scan -X
 mistake "'--raw' and '--json' exclude each other" scan -r -J
 mistake "'--quiet' and '--verbose' exclude each other" -q scan -v
 mistake "'--to DIR' is missing" promote x
-mistake "'promote' wants NAME|PATH... --to DIR" promote --to /tmp
+mistake "'promote' wants NAME|PATH... [--to DIR]" promote --to /tmp
 mistake "'recover' has no use for 'x'" recover x
 mistake "'--progress' cannot be 'bar'; it is one of json, none" --progress=bar status
 mistake "unknown column 'colour'; there are " status -o colour

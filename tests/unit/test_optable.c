@@ -218,9 +218,9 @@ static void sizes_numbers_and_shares(void **state)
 		{ "--number -1", false, 0, 0, { 0 } },
 		{ "--number 1x", false, 0, 0, { 0 } },
 		{ "--number=", false, 0, 0, { 0 } },
-		{ "--reserve 2G", true, 0, 0, { true, 2147483648U, 0 } },
-		{ "--reserve 0", true, 0, 0, { true, 0, 0 } },
-		{ "--reserve 12.5%", true, 0, 0, { true, 0, 12.5 } },
+		{ "--reserve 2G", true, 0, 0, { true, { 2147483648U, 0 } } },
+		{ "--reserve 0", true, 0, 0, { true, { 0, 0 } } },
+		{ "--reserve 12.5%", true, 0, 0, { true, { 0, 12.5 } } },
 		{ "--reserve 100%", false, 0, 0, { 0 } },
 		{ "--reserve nan%", false, 0, 0, { 0 } },
 		{ "--reserve 0x5%", false, 0, 0, { 0 } },
@@ -244,8 +244,8 @@ static void sizes_numbers_and_shares(void **state)
 		assert_true(p.args.bytes == cases[i].bytes);
 		assert_true(p.args.number == cases[i].number);
 		assert_int_equal(p.args.reserve.set, cases[i].reserve.set);
-		assert_true(p.args.reserve.bytes == cases[i].reserve.bytes);
-		assert_true(p.args.reserve.percent == cases[i].reserve.percent);
+		assert_true(p.args.reserve.amount.bytes == cases[i].reserve.amount.bytes);
+		assert_true(p.args.reserve.amount.percent == cases[i].reserve.amount.percent);
 	}
 }
 

@@ -157,7 +157,7 @@ static int add_text(struct reader *reader, char *text)
 
 /* path: below the root; shown: as people call it. */
 static int add_file(const struct dbt_ctx *ctx, struct dbt_config *config, const char *path,
-                    const char *shown)
+                    const char *shown, bool may_be_foreign)
 {
 	struct reader reader = { .config = config, .file = shown, .first = config->n };
 	struct dbt_buf text = { 0 };
@@ -165,7 +165,7 @@ static int add_file(const struct dbt_ctx *ctx, struct dbt_config *config, const 
 
 	if (r == 0 && text.len > 0) {
 		r = add_text(&reader, text.data);
-	} else if (r == -ENOENT || r == -ENOTDIR) {
+	} else if (r == -ENOENT || r == -ENOTDIR || (r == -EACCES && may_be_foreign)) {
 		r = 0;
 	} else if (r < 0 && r != -ENOMEM) {
 		struct dbt_config_line *line = push(&reader, 0);
@@ -191,7 +191,8 @@ static int add_user_file(const struct dbt_ctx *ctx, struct dbt_config *config)
 		return 0;
 	if (r < 0)
 		return -ENOMEM;
-	r = add_file(ctx, config, path + 1, path);
+	/* A HOME that was left behind by su or setpriv belongs to somebody else. */
+	r = add_file(ctx, config, path + 1, path, true);
 	free(path);
 	return r;
 }
@@ -202,7 +203,7 @@ int dbt_config_load(const struct dbt_ctx *ctx, struct dbt_config *ret)
 	int r = ctx->root->live ? add_user_file(ctx, &config) : 0;
 
 	if (r == 0)
-		r = add_file(ctx, &config, "etc/dbtier.conf", "/etc/dbtier.conf");
+		r = add_file(ctx, &config, "etc/dbtier.conf", "/etc/dbtier.conf", false);
 	if (r < 0) {
 		dbt_config_release(&config);
 		return r;

@@ -103,7 +103,8 @@ err_has "$etc, line 1: unknown key 'colour'"
 # Who undoes and repairs does not ask.
 expect 0 dbtier status
 expect 0 dbtier recover
-expect 0 dbtier rollback --all
+expect 1 dbtier rollback --all
+err_has "nothing is promoted"
 # A directory in the file's place.
 : >$etc
 rm "$user"

@@ -11,7 +11,7 @@
 #include <string.h>
 
 struct scan_args {
-	bool no_probe, one_file_system, all;
+	bool no_probe, one_file_system, all, follow;
 	uint64_t min_size_bytes;
 	struct opt_strings formats, excludes;
 };
@@ -45,6 +45,10 @@ static const struct opt_spec opts[] = {
 	  .letter = 'x',
 	  .at = AT(one_file_system),
 	  .help = "stay on the file system of each PATH" },
+	{ .name = "follow",
+	  .letter = 'L',
+	  .at = AT(follow),
+	  .help = "look behind symbolic links that dbtier did not make" },
 	{ 0 },
 };
 
@@ -316,6 +320,7 @@ static int scan(struct app *app, const struct scan_args *args, char **operands, 
 	const struct dbt_inventory_opts options = {
 		.scan = { .min_size_bytes = args->min_size_bytes,
 		          .one_file_system = args->one_file_system,
+		          .follow = args->follow,
 		          .unknown_bytes = !args->all             ? 0
 		                           : args->min_size_bytes ? args->min_size_bytes
 		                                                  : 1 << 20,

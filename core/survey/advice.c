@@ -271,6 +271,8 @@ static bool settled_by_facts(const struct dbt_database *db, const struct dbt_pla
 {
 	if (!db->complete) {
 		leave(v, "incomplete");
+	} else if (db->followed) {
+		leave(v, "its files are links: scan where they lie");
 	} else if (db->promoted && hot_bytes == 0) {
 		(void)dbt_buf_adds(&v->text, "promoted");
 	} else if (hot_bytes == 0) {

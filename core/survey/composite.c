@@ -218,13 +218,16 @@ static int add_subtree(const struct dbt_ctx *ctx, const struct dbt_scan_opts *op
 {
 	struct dbt_scan_result ignored = { 0 };
 	struct subtree tree = { .found = found, .cap = found->db.n_members };
+	struct dbt_scan_opts own = *opts;
 	struct dbt_walk walk = {
-		.ctx = ctx, .opts = opts, .result = &ignored, .visit = visit_below, .data = &tree
+		.ctx = ctx, .opts = &own, .result = &ignored, .visit = visit_below, .data = &tree
 	};
 	dbt_autoclose int fd = ctx->sys->openat(AT_FDCWD, found->db.dir,
 	                                        O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK, 0);
-	int r = fd < 0 ? 0 : dbt_walk_tree(&walk, fd, found->db.dir);
+	int r;
 
+	own.follow = false; /* its links are its own */
+	r = fd < 0 ? 0 : dbt_walk_tree(&walk, fd, found->db.dir);
 	result->partial |= ignored.partial;
 	dbt_scan_result_release(&ignored);
 	return r;

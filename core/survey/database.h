@@ -39,6 +39,7 @@ struct dbt_member {
 	bool hot;
 	bool link_of_database; /* a symbolic link that the database ships itself: stays a link */
 	bool promoted;         /* a link of ours */
+	bool followed;         /* a link of someone else whose file was looked at all the same */
 	uint64_t dev, ino;     /* of the bytes, by st_dev; 0 for a link of the database */
 	uint32_t nlink;
 };
@@ -59,6 +60,7 @@ struct dbt_database {
 	char *incomplete; /* why not complete; NULL */
 	enum dbt_moves moves;
 	bool promoted;    /* at least one hot member is a link of ours */
+	bool followed;    /* at least one hot member is a link that was followed */
 	char *note;       /* what a user should know before moving it; NULL */
 	bool uri_target;  /* its tool builds a file: URI: no ? # % in the target's path */
 	bool busy_sqlite; /* a non-empty -wal or a -journal stands beside a member */

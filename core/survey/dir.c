@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "survey/dbkind.h"
+#include "survey/walk.h"
 #include "sys/io.h"
 
 #include <dirent.h>
@@ -79,6 +80,33 @@ static void stat_dangling(const struct dbt_dir *dir, struct dbt_file *file)
 		file_from(file, &st);
 }
 
+/* Does a link lead to another name of its own directory? That name is looked at anyway. */
+static bool leads_beside(const struct dbt_dir *dir, const char *name)
+{
+	char text[NAME_MAX + 1];
+	ssize_t len = readlinkat(dir->fd, name, text, sizeof(text));
+
+	return len > 0 && (size_t)len < sizeof(text) && !memchr(text, '/', (size_t)len);
+}
+
+/* A link of someone else: what it leads to, if that is wanted, else the link itself. */
+static enum dbt_look look_behind(const struct dbt_dir *dir, struct dbt_file *file)
+{
+	struct dbt_stat behind = { .name = file->name, .code = -ENOENT };
+
+	if (dir->opts->follow && !leads_beside(dir, file->name))
+		dbt_stat_one(dir->ctx, dir->fd, 0, &behind);
+	if (behind.code == 0 && (S_ISDIR(behind.mode) || S_ISREG(behind.mode))) {
+		file_from(file, &behind);
+		file->followed = true;
+		return S_ISDIR(behind.mode) ? DBT_LOOK_DIRECTORY : DBT_LOOK_FILE;
+	}
+	if (behind.code != 0 && behind.code != -ENOENT)
+		dbt_walk_trouble(dir->walk, dir->path, file->name, behind.code);
+	file->foreign_link = true;
+	return DBT_LOOK_FILE;
+}
+
 enum dbt_look dbt_dir_look(const struct dbt_dir *dir, const struct dbt_stat *own,
                            struct dbt_file *file)
 {
@@ -92,10 +120,8 @@ enum dbt_look dbt_dir_look(const struct dbt_dir *dir, const struct dbt_stat *own
 		return DBT_LOOK_DIRECTORY;
 	if (!S_ISLNK(own->mode))
 		return DBT_LOOK_OTHER;
-	if (!link_is_ours(dir, file->name)) {
-		file->foreign_link = true;
-		return DBT_LOOK_FILE;
-	}
+	if (!link_is_ours(dir, file->name))
+		return look_behind(dir, file);
 	file->promoted = true;
 	dbt_stat_one(dir->ctx, dir->fd, 0, &behind);
 	if (behind.code == 0 && S_ISDIR(behind.mode))
@@ -220,8 +246,9 @@ static int open_file(const struct dbt_dir *dir, const struct dbt_file *file)
 	if (file->foreign_link)
 		return -ELOOP;
 	if (!file->dangling)
-		return dir->ctx->sys->openat(dir->fd, file->name,
-		                             flags | (file->promoted ? 0 : O_NOFOLLOW), 0);
+		return dir->ctx->sys->openat(
+			dir->fd, file->name,
+			flags | (file->promoted || file->followed ? 0 : O_NOFOLLOW), 0);
 	if (original_name(file->name, original) < 0)
 		return -ENAMETOOLONG;
 	return dir->ctx->sys->openat(dir->fd, original, flags | O_NOFOLLOW, 0);

@@ -20,6 +20,7 @@ struct dbt_file {
 	unsigned hint;     /* of dbkind.h */
 	bool directory;    /* a sub-directory whose name leads a format; found in dir->files only */
 	bool foreign_link; /* a symbolic link that is not ours; size 0 */
+	bool followed;     /* ... whose file is taken for its own, with --follow */
 	bool promoted;     /* a link of ours */
 	bool dangling;     /* ... that leads nowhere; size is the kept original's, if there */
 	bool claimed;      /* a database has it already */
@@ -45,7 +46,7 @@ struct dbt_dir {
 enum dbt_look {
 	DBT_LOOK_OTHER = 0,
 	DBT_LOOK_FILE,      /* also a link to keep in mind */
-	DBT_LOOK_DIRECTORY, /* a directory, or a link of ours to one: see file->promoted */
+	DBT_LOOK_DIRECTORY, /* a directory, or a link to one: see file->promoted and followed */
 };
 
 /* What a name whose own stat is known stands for; fills the file, whose name is set. */

@@ -226,6 +226,7 @@ void dbt_database_settle(struct dbt_database *db, enum dbt_class format_class)
 	db->class = DBT_CLASS_UNKNOWN;
 	db->mixed = false;
 	db->promoted = false;
+	db->followed = false;
 	for (size_t i = 0; i < db->n_members; i++) {
 		const struct dbt_member *m = &db->members[i];
 
@@ -233,6 +234,7 @@ void dbt_database_settle(struct dbt_database *db, enum dbt_class format_class)
 		if (!m->hot)
 			continue;
 		db->promoted |= m->promoted;
+		db->followed |= m->followed;
 		if (!any_hot)
 			db->class = m->class;
 		else if (db->class != m->class)
@@ -269,6 +271,7 @@ static int fill_member(const struct dbt_dir *dir, const struct dbt_group_member 
 		.hot = from->hot && !file->foreign_link,
 		.link_of_database = file->foreign_link,
 		.promoted = file->promoted,
+		.followed = file->followed,
 		.dev = file->dev,
 		.ino = file->ino,
 		.nlink = file->nlink,

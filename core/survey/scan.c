@@ -46,6 +46,7 @@ static int survey(const struct dbt_ctx *ctx, int fd, const char *path,
 
 struct inode_use {
 	uint64_t dev, ino;
+	bool followed;
 	size_t db; /* index, in the order of paths */
 };
 
@@ -57,6 +58,8 @@ static int by_use(const void *a, const void *b)
 		return x->dev < y->dev ? -1 : 1;
 	if (x->ino != y->ino)
 		return x->ino < y->ino ? -1 : 1;
+	if (x->followed != y->followed) /* a file goes before the links to it */
+		return x->followed ? 1 : -1;
 	return (x->db > y->db) - (x->db < y->db);
 }
 
@@ -77,21 +80,22 @@ struct uses {
 	size_t n, cap;
 };
 
-/* Every member with more than one link, sorted by inode. */
-static int collect_uses(const struct dbt_found_vec *found, struct uses *uses)
+/* Every member that may have another name, sorted by inode. */
+static int collect_uses(const struct dbt_found_vec *found, bool follow, struct uses *uses)
 {
 	for (size_t i = 0; i < found->n; i++)
 		for (size_t m = 0; m < found->items[i].db.n_members; m++) {
 			const struct dbt_member *member = &found->items[i].db.members[m];
 			struct inode_use *use;
 
-			if (member->nlink < 2)
+			if (member->nlink < 2 && (!follow || member->ino == 0))
 				continue;
 			use = dbt_vec_push(uses);
 			if (!use)
 				return -ENOMEM;
 			*use = (struct inode_use){ .dev = member->dev,
 				                   .ino = member->ino,
+				                   .followed = member->followed,
 				                   .db = i };
 		}
 	if (uses->n > 1)
@@ -99,7 +103,7 @@ static int collect_uses(const struct dbt_found_vec *found, struct uses *uses)
 	return 0;
 }
 
-/* How many members of a database are links to those of an earlier one, and of which. */
+/* How many members of a database are names for those of another one, and of which. */
 struct shared {
 	size_t members, with;
 };
@@ -118,12 +122,12 @@ static void count_shared(const struct uses *uses, struct shared *shared)
 	}
 }
 
-/* Drops databases that consist of hard links to the files of one before them. */
-static int drop_second_names(struct dbt_found_vec *found)
+/* Drops databases that consist of other names for the files of another one. */
+static int drop_second_names(struct dbt_found_vec *found, bool follow)
 {
 	struct shared *shared = calloc(found->n ? found->n : 1, sizeof(*shared));
 	struct uses uses = { 0 };
-	int r = shared ? collect_uses(found, &uses) : -ENOMEM;
+	int r = shared ? collect_uses(found, follow, &uses) : -ENOMEM;
 
 	if (r == 0)
 		count_shared(&uses, shared);
@@ -132,7 +136,8 @@ static int drop_second_names(struct dbt_found_vec *found)
 
 		if (shared[i].members == 0 || shared[i].members < db->n_members)
 			continue;
-		r = add_note(&found->items[shared[i].with].db, "hard-linked also as", db->path);
+		r = add_note(&found->items[shared[i].with].db,
+		             db->followed ? "linked also as" : "hard-linked also as", db->path);
 		dbt_database_release(db);
 	}
 	free(shared);
@@ -177,7 +182,7 @@ static int settle(struct dbt_found_vec *found, const struct dbt_scan_opts *opts,
 		qsort(found->items, found->n, sizeof(found->items[0]), by_path);
 	while (found->n > 0 && !found->items[found->n - 1].db.path)
 		found->n--;
-	r = drop_second_names(found);
+	r = drop_second_names(found, opts && opts->follow);
 	if (r < 0)
 		return r;
 	result->databases = calloc(found->n ? found->n : 1, sizeof(*result->databases));
@@ -242,6 +247,7 @@ static int owner_in(const struct dbt_ctx *ctx, int fd, const char *dir, bool fla
 
 	all.min_size_bytes = 0;
 	all.n_formats = all.n_exclude = 0;
+	all.follow = false; /* promote moves what is there, not what a link leads to */
 	r = scan_tree(ctx, fd, dir, flat, &all, &result);
 	if (r == 0) {
 		r = result.partial ? -ECANCELED : -ENOENT;
@@ -370,12 +376,13 @@ int dbt_scan_owner(const struct dbt_ctx *ctx, const char *path, const struct dbt
 static int scan_file(const struct dbt_ctx *ctx, const char *path, const struct dbt_scan_opts *opts,
                      struct dbt_scan_result *result, struct dbt_err *err)
 {
+	dbt_autofree char *real = opts && opts->follow ? realpath(path, NULL) : NULL;
 	int r;
 
 	result->databases = calloc(1, sizeof(*result->databases));
 	if (!result->databases)
 		return dbt_err_sys(err, -ENOMEM, "cannot scan '%s'", path);
-	r = dbt_scan_owner(ctx, path, opts, &result->databases[0], err);
+	r = dbt_scan_owner(ctx, real ? real : path, opts, &result->databases[0], err);
 	if (r == 0 && !is_wanted(&result->databases[0], opts))
 		dbt_database_release(&result->databases[0]);
 	else if (r == 0)

@@ -3,6 +3,8 @@
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "survey/dbkind.h"
+#include "survey/follow.h"
+#include "survey/names.h"
 #include "survey/stats.h"
 #include "sys/at.h"
 #include "sys/io.h"
@@ -33,19 +35,6 @@ enum { MAX_TROUBLES = 100, PROGRESS_NS = 50000000 };
 /* Superblock magics that linux/magic.h of older systems lacks. */
 enum { FUSECTL_MAGIC = 0x65735543, CONFIGFS_MAGIC = 0x62656570, RPC_PIPEFS_MAGIC = 0x67596969 };
 
-/* Strings one after the other, with their offsets. */
-struct names {
-	struct dbt_buf text;
-	struct {
-		struct name_at {
-			uint64_t ino;
-			uint32_t off;
-			unsigned char type; /* DT_* */
-		} * items;
-		size_t n, cap;
-	} at;
-};
-
 /* A directory on the way down. */
 struct level {
 	int fd; /* -1: closed for now */
@@ -53,7 +42,7 @@ struct level {
 	size_t path_len; /* of the path, up to and with this directory */
 	bool promoted;
 	bool pinned; /* a link below it was followed: ".." would not come back here */
-	struct names subdirs;
+	struct dbt_names subdirs;
 	size_t next;
 };
 
@@ -64,8 +53,10 @@ struct walker {
 		struct level *items;
 		size_t n, cap;
 	} levels;
-	char *dents;          /* DENTS_BYTES, for getdents64 */
-	struct names portion; /* reused */
+	char *dents; /* DENTS_BYTES, for getdents64 */
+	uint64_t root_dev;
+	struct dbt_follow follow;
+	struct dbt_names portion; /* reused */
 	struct {
 		struct dbt_stat *items;
 		size_t n, cap;
@@ -98,49 +89,6 @@ void dbt_walk_trouble(struct dbt_walk *walk, const char *dir, const char *name, 
 		return;
 	t->code = code;
 	result->n_troubles++;
-}
-
-static void names_clear(struct names *names)
-{
-	dbt_buf_clear(&names->text);
-	names->at.n = 0;
-}
-
-static void names_release(struct names *names)
-{
-	dbt_buf_release(&names->text);
-	free(names->at.items);
-	*names = (struct names){ 0 };
-}
-
-static int names_add(struct names *names, const char *name, uint64_t ino, unsigned char type)
-{
-	struct name_at *at;
-	size_t off = names->text.len;
-	int r;
-
-	if (off > UINT32_MAX)
-		return -ENOMEM;
-	r = dbt_buf_add(&names->text, name, strlen(name) + 1);
-	if (r < 0)
-		return r;
-	at = dbt_vec_push(&names->at);
-	if (!at)
-		return -ENOMEM;
-	*at = (struct name_at){ .ino = ino, .off = (uint32_t)off, .type = type };
-	return 0;
-}
-
-static const char *name_of(const struct names *names, size_t i)
-{
-	return names->text.data + names->at.items[i].off;
-}
-
-static int by_inode(const void *a, const void *b)
-{
-	const struct name_at *x = a, *y = b;
-
-	return (x->ino > y->ino) - (x->ino < y->ino);
 }
 
 static int by_name(const void *a, const void *b)
@@ -221,12 +169,12 @@ static int one_directory(struct walker *w, struct level *level, char *name, uint
 	file.hint = dbt_dbkind_hint(slashed);
 	if ((file.hint & DBT_HINT_LEAD) && keep(w, &file) < 0)
 		return -ENOMEM;
-	return names_add(&level->subdirs, name, ino, DT_DIR);
+	return dbt_names_add(&level->subdirs, name, ino, DT_DIR);
 }
 
 /* Is a look at this name's inode needed? Directories are noted at once. 1, 0 or -ENOMEM. */
-static int sort_out_one(struct walker *w, struct level *level, char *name, const struct name_at *at,
-                        unsigned *ret_hint)
+static int sort_out_one(struct walker *w, struct level *level, char *name,
+                        const struct dbt_name_at *at, unsigned *ret_hint)
 {
 	const unsigned char type = at->type;
 
@@ -243,7 +191,7 @@ static int sort_out_one(struct walker *w, struct level *level, char *name, const
 
 static int sort_out(struct walker *w, struct level *level)
 {
-	const struct names *names = &w->portion;
+	const struct dbt_names *names = &w->portion;
 
 	w->stats.n = 0;
 	for (size_t i = 0; i < names->at.n; i++) {
@@ -288,19 +236,20 @@ static int one_name(struct walker *w, const struct dbt_dir *dir, struct level *l
 	w->walk->bytes_seen += file.size_bytes;
 	if (what == DBT_LOOK_FILE && is_worth_keeping(w->walk->opts, &file))
 		return keep(w, &file);
-	if (what == DBT_LOOK_DIRECTORY && !file.promoted)
-		return one_directory(w, level, st->name, st->ino);
-	return what == DBT_LOOK_DIRECTORY ? names_add(&level->subdirs, st->name, st->ino, DT_LNK)
-	                                  : 0;
+	if (what != DBT_LOOK_DIRECTORY)
+		return 0;
+	if (file.followed)
+		return dbt_follow_add(&w->follow, dir, &file);
+	return file.promoted ? dbt_names_add(&level->subdirs, st->name, st->ino, DT_LNK)
+	                     : one_directory(w, level, st->name, st->ino);
 }
 
 static int one_portion(struct walker *w, const struct dbt_dir *dir, struct level *level)
 {
-	struct names *names = &w->portion;
+	struct dbt_names *names = &w->portion;
 	int r;
 
-	if (names->at.n > 1)
-		qsort(names->at.items, names->at.n, sizeof(names->at.items[0]), by_inode);
+	dbt_names_sort(names);
 	r = sort_out(w, level);
 	for (size_t done = 0; r == 0 && done < w->stats.n;) {
 		size_t n = w->stats.n - done < STATS_AT_ONCE ? w->stats.n - done : STATS_AT_ONCE;
@@ -312,7 +261,7 @@ static int one_portion(struct walker *w, const struct dbt_dir *dir, struct level
 		for (size_t end = done + n; r == 0 && done < end; done++)
 			r = one_name(w, dir, level, &w->stats.items[done]);
 	}
-	names_clear(names);
+	dbt_names_clear(names);
 	return r;
 }
 
@@ -321,7 +270,7 @@ static int list(struct walker *w, const struct dbt_dir *dir, struct level *level
 	ssize_t got, at;
 	int r;
 
-	names_clear(&w->portion);
+	dbt_names_clear(&w->portion);
 	while ((got = getdents64(dir->fd, w->dents, DENTS_BYTES)) > 0)
 		for (at = 0; at < got;) {
 			struct dirent64 *d = (struct dirent64 *)(void *)(w->dents + at);
@@ -329,7 +278,7 @@ static int list(struct walker *w, const struct dbt_dir *dir, struct level *level
 			at += d->d_reclen;
 			if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
 				continue;
-			r = names_add(&w->portion, d->d_name, d->d_ino, d->d_type);
+			r = dbt_names_add(&w->portion, d->d_name, d->d_ino, d->d_type);
 			if (r == 0 && w->portion.at.n == PORTION)
 				r = one_portion(w, dir, level);
 			if (r < 0)
@@ -409,6 +358,18 @@ static int level_stat(const struct walker *w, int fd, struct level *level)
 	return 0;
 }
 
+/* Another filesystem than that of the directory above, and not wanted; or walked already. */
+static bool is_left_out(const struct walker *w, const struct level *level, int fd)
+{
+	const bool below = w->levels.n > 0;
+	const uint64_t dev = below ? w->levels.items[w->levels.n - 1].dev : w->root_dev;
+
+	if (level->dev != dev && !level->promoted &&
+	    (w->walk->opts->one_file_system || is_pseudo(fd)))
+		return true;
+	return below && dbt_follow_walked(&w->follow, level->dev, level->ino);
+}
+
 /* Takes fd. Returns 1 when the directory is to be walked, 0 when not, -errno. */
 static int enter(struct walker *w, int fd, bool promoted)
 {
@@ -416,8 +377,9 @@ static int enter(struct walker *w, int fd, bool promoted)
 	const struct level *top = w->levels.n ? &w->levels.items[w->levels.n - 1] : NULL;
 	int r = level_stat(w, fd, &level);
 
-	if (r == 0 && top && level.dev != top->dev && !promoted &&
-	    (w->walk->opts->one_file_system || is_pseudo(fd))) {
+	if (r == 0 && w->root_dev == 0)
+		w->root_dev = level.dev;
+	if (r == 0 && is_left_out(w, &level, fd)) {
 		(void)close(fd);
 		return 0;
 	}
@@ -445,7 +407,7 @@ static void leave(struct walker *w)
 
 	if (level->fd >= 0)
 		(void)close(level->fd);
-	names_release(&level->subdirs);
+	dbt_names_release(&level->subdirs);
 }
 
 /* Comes back to the parent of the top level, which may have been closed on the way down. */
@@ -494,11 +456,11 @@ static int descend(struct walker *w)
 
 	r = parent_len == 1 && w->path.data[0] == '/' ? 0 : dbt_buf_addc(&w->path, '/');
 	if (r == 0)
-		r = dbt_buf_adds(&w->path, name_of(&top->subdirs, i));
+		r = dbt_buf_adds(&w->path, dbt_names_text(&top->subdirs, i));
 	if (r < 0)
 		return r;
 	fd = w->walk->ctx->sys->openat(
-		top->fd, name_of(&top->subdirs, i),
+		top->fd, dbt_names_text(&top->subdirs, i),
 		O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK | (link ? 0 : O_NOFOLLOW), 0);
 	if (link)
 		top->pinned = true;
@@ -552,19 +514,69 @@ static int walk_levels(struct walker *w)
 	return r;
 }
 
+/* Walks from a directory that nothing leads down to: takes fd. path is absolute. 0, or the end of the walk. */
+static int walk_from(struct walker *w, int fd, const char *path)
+{
+	int r;
+
+	dbt_buf_clear(&w->path);
+	r = dbt_buf_adds(&w->path, path);
+	if (r < 0)
+		(void)close(fd);
+	else
+		r = enter(w, fd, false);
+	if (r == 1 && w->walk->opts->follow) {
+		r = dbt_follow_begin(&w->follow, path, w->levels.items[0].dev,
+		                     w->levels.items[0].ino);
+		r = r < 0 ? r : 1;
+	}
+	return r == 1 ? walk_levels(w) : r;
+}
+
+/* The directories that links led to. */
+static int walk_followed(struct walker *w)
+{
+	char *path;
+	int r = 0;
+
+	while (r == 0 && (path = dbt_follow_next(&w->follow)) != NULL) {
+		const char *name = strrchr(path, '/');
+		int fd = -1;
+
+		/* A pattern may fit the real path as well as the link's. */
+		dbt_buf_clear(&w->path);
+		r = dbt_buf_add(&w->path, path, name > path ? (size_t)(name - path) : 1);
+		if (r == 0 && !is_excluded(w, name + 1)) {
+			fd = w->walk->ctx->sys->openat(
+				AT_FDCWD, path,
+				O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0);
+			if (fd < 0)
+				dbt_walk_trouble(w->walk, path, NULL, fd);
+		}
+		if (fd >= 0)
+			r = walk_from(w, fd, path);
+		if (r < 0 && r != -ENOMEM && r != -ECANCELED) {
+			dbt_walk_trouble(w->walk, path, NULL, r);
+			r = 0;
+		}
+		free(path);
+	}
+	return r;
+}
+
 int dbt_walk_tree(struct dbt_walk *walk, int fd, const char *path)
 {
 	struct walker w = { .walk = walk, .dents = malloc(DENTS_BYTES) };
-	int r = w.dents ? dbt_buf_adds(&w.path, path) : -ENOMEM;
+	int r = w.dents ? 0 : -ENOMEM;
 
 	if (r == 0) {
 		/* Not a duplicate: that would share the caller's position in the directory. */
 		int own = walk->ctx->sys->openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 
-		r = own < 0 ? own : enter(&w, own, false);
+		r = own < 0 ? own : walk_from(&w, own, path);
 	}
-	if (r == 1)
-		r = walk_levels(&w);
+	if (r == 0 && !walk->flat)
+		r = walk_followed(&w);
 	if (r == -ECANCELED) {
 		walk->result->partial = true;
 		r = 0;
@@ -573,9 +585,10 @@ int dbt_walk_tree(struct dbt_walk *walk, int fd, const char *path)
 		leave(&w);
 	free(w.levels.items);
 	dbt_stats_free(w.helpers);
+	dbt_follow_release(&w.follow);
 	free(w.stats.items);
 	free(w.files.items);
-	names_release(&w.portion);
+	dbt_names_release(&w.portion);
 	dbt_buf_release(&w.path);
 	free(w.dents);
 	return r;

@@ -1,102 +1,179 @@
-/* The engine. Blocks of 4 MiB pass through a ring of slots; block i always uses slot i % SLOTS:
- *
- *	readers (2)   FREE -> READING -> READY     read from the source's device, in any order
- *	the caller    READY -> HASHED              in order: XXH3 of the whole stream and of each window;
- *	                                           progress, rate limit, cancellation
- *	writers (2)   HASHED -> WRITING -> FREE    write to the target, leave holes out
- *	prover (1)    per window, in order: when all its blocks are written, flush, read back, hash, compare
- *
- * A window is 64 MiB (more in files beyond 1 TiB). Once proved it is never written again. One mutex guards the
- * states and counters; the buffers belong to whoever put their slot into READING, HASHED or WRITING. The first
- * error stops everybody. */
+/* The copy engine; what its threads share and who may touch what: move/engine.h. */
 #include "move/copy.h"
 
-#include "move/stream.h"
+#include "move/engine.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-enum { SLOTS = 8, READERS = 2, WRITERS = 2, MAX_WINDOWS = 16384 };
-#define BLOCK ((uint64_t)DBT_STREAM_BLOCK_BYTES)
+/* --- errors and messages -------------------------------------------------------------------------------- */
 
-enum slot_state { SLOT_FREE = 0, SLOT_READING, SLOT_READY, SLOT_HASHED, SLOT_WRITING };
-
-struct slot {
-	void *buf;
-	enum slot_state state;
-};
-
-struct window {
-	struct dbt_digest digest; /* of the source's bytes */
-	uint64_t blocks_written;
-};
-
-struct engine {
-	const struct dbt_ctx *ctx;
-	const struct dbt_copy_opts *opts;
-	struct dbt_stream src, dst;
-	uint64_t size, n_blocks;
-	uint64_t window_blocks, n_windows;
-	bool has_holes;
-	struct slot slots[SLOTS];
-	struct window *windows;
-
-	pthread_mutex_t mutex;
-	pthread_cond_t changed;
-	uint64_t next_read, next_hash, next_write; /* block numbers */
-	uint64_t data_bytes;
-	bool proof_done;
-	bool stop; /* an error happened, or the caller gave up */
-	struct dbt_err err;
-	struct dbt_digest read_back;
-	bool from_device;
-
-	pthread_t threads[READERS + WRITERS + 1];
-	size_t n_threads;
-};
-
-static size_t block_len(const struct engine *e, uint64_t block)
+/* The first error wins, later ones are its echo. */
+void dbt_engine_fail(struct engine *e, const struct dbt_err *err)
 {
-	uint64_t off = block * BLOCK;
-
-	return (size_t)(e->size - off < BLOCK ? e->size - off : BLOCK);
-}
-
-static uint64_t window_of(const struct engine *e, uint64_t block)
-{
-	return block / e->window_blocks;
-}
-
-static uint64_t blocks_in_window(const struct engine *e, uint64_t window)
-{
-	uint64_t first = window * e->window_blocks;
-
-	return e->n_blocks - first < e->window_blocks ? e->n_blocks - first : e->window_blocks;
-}
-
-/* Under the mutex. The first error wins, later ones are its echo. */
-static void fail_locked(struct engine *e, const struct dbt_err *err)
-{
+	(void)pthread_mutex_lock(&e->mutex);
 	if (!e->stop)
 		e->err = *err;
 	e->stop = true;
 	(void)pthread_cond_broadcast(&e->changed);
-}
-
-static void fail(struct engine *e, const struct dbt_err *err)
-{
-	(void)pthread_mutex_lock(&e->mutex);
-	fail_locked(e, err);
 	(void)pthread_mutex_unlock(&e->mutex);
 }
 
-static void set_state(struct engine *e, struct slot *slot, enum slot_state state)
+bool dbt_engine_stopped(struct engine *e)
+{
+	bool stop;
+
+	(void)pthread_mutex_lock(&e->mutex);
+	stop = e->stop;
+	(void)pthread_mutex_unlock(&e->mutex);
+	return stop;
+}
+
+/* A dbt_ctx.log for the threads. More lines than fit between two looks of the caller's thread are cut off. */
+static void queue_log(void *data, enum dbt_log_level level, const char *text)
+{
+	struct engine *e = data;
+
+	(void)pthread_mutex_lock(&e->mutex);
+	if (e->n_log < ENGINE_LOG_LINES) {
+		e->log[e->n_log].level = level;
+		e->log[e->n_log].text = strdup(text);
+		e->n_log++;
+	}
+	(void)pthread_mutex_unlock(&e->mutex);
+}
+
+static void pass_log_on(struct engine *e)
+{
+	for (;;) {
+		enum dbt_log_level level = DBT_LOG_NOTE;
+		char *text = NULL;
+
+		(void)pthread_mutex_lock(&e->mutex);
+		if (e->n_log > 0) {
+			level = e->log[0].level;
+			text = e->log[0].text;
+			e->n_log--;
+			memmove(&e->log[0], &e->log[1], e->n_log * sizeof(e->log[0]));
+		}
+		(void)pthread_mutex_unlock(&e->mutex);
+		if (!text)
+			return;
+		dbt_ctx_log(e->caller, level, "%s", text);
+		free(text);
+	}
+}
+
+/* --- reading -------------------------------------------------------------------------------------------- */
+
+/* Under the mutex: the file whose blocks come next. */
+static struct engine_file *next_file(struct engine *e)
+{
+	struct engine_file *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->index = e->next_file++;
+	f->size = e->many->size(e->many->data, f->index);
+	f->n_blocks = f->size ? (f->size + ENGINE_BLOCK - 1) / ENGINE_BLOCK : 1;
+	f->item = (struct dbt_copy_item){ .src = -1, .dst = -1 };
+	f->src.direct_fd = f->dst.direct_fd = -1;
+	f->from_device = true;
+	f->prev = e->files.prev;
+	f->next = &e->files;
+	f->prev->next = f->next->prev = f;
+	e->n_files++;
+	e->reading_off = 0;
+	return f;
+}
+
+static bool nothing_to_read(const struct engine *e)
+{
+	return !e->reading && e->next_file == e->many->n;
+}
+
+/* Under the mutex, with a free slot. */
+static int claim_block(struct engine *e, struct engine_slot *slot)
+{
+	uint64_t rest;
+
+	if (!e->reading)
+		e->reading = next_file(e);
+	if (!e->reading)
+		return -ENOMEM;
+	rest = e->reading->size - e->reading_off;
+	slot->file = e->reading;
+	slot->off = e->reading_off;
+	slot->len = (size_t)(rest < ENGINE_BLOCK ? rest : ENGINE_BLOCK);
+	slot->state = SLOT_READING;
+	e->reading_off += slot->len;
+	e->next_read++;
+	if (e->reading_off == e->reading->size)
+		e->reading = NULL;
+	(void)pthread_cond_broadcast(&e->changed);
+	return 0;
+}
+
+static struct engine_slot *claim_to_read(struct engine *e, struct dbt_err *err, int *ret)
+{
+	struct engine_slot *slot = NULL;
+
+	*ret = 0;
+	(void)pthread_mutex_lock(&e->mutex);
+	while (!e->stop && !nothing_to_read(e)) {
+		struct engine_slot *next = &e->slots[e->next_read % ENGINE_SLOTS];
+
+		if (next->state == SLOT_FREE && (e->reading || e->n_files < ENGINE_FILES)) {
+			*ret = claim_block(e, next);
+			slot = next;
+			break;
+		}
+		(void)pthread_cond_wait(&e->changed, &e->mutex);
+	}
+	(void)pthread_mutex_unlock(&e->mutex);
+	if (*ret < 0)
+		(void)dbt_err_sys(err, *ret, "cannot copy");
+	return *ret < 0 ? NULL : slot;
+}
+
+/* Waits for the reader that opens the file. */
+static bool wait_until_open(struct engine *e, const struct engine_file *f)
+{
+	bool open;
+
+	(void)pthread_mutex_lock(&e->mutex);
+	while (!e->stop && !f->open && !f->failed_open)
+		(void)pthread_cond_wait(&e->changed, &e->mutex);
+	open = f->open && !f->failed_open && !e->stop;
+	(void)pthread_mutex_unlock(&e->mutex);
+	return open;
+}
+
+static int read_block(struct engine *e, struct engine_slot *slot, struct dbt_err *err)
+{
+	struct engine_file *f = slot->file;
+	ssize_t got;
+
+	if (slot->off < f->start || slot->len == 0)
+		return 0;
+	if (!slot->buf)
+		slot->buf = dbt_stream_alloc(DBT_STREAM_BLOCK_BYTES);
+	if (!slot->buf)
+		return dbt_err_sys(err, -ENOMEM, "cannot copy '%s'", f->item.shown_src);
+	got = dbt_stream_read(&e->ctx, &f->src, slot->buf, slot->len, slot->off);
+	if (got < 0)
+		return dbt_err_sys(err, (int)got, "cannot read '%s' at byte %" PRIu64,
+		                   f->item.shown_src, slot->off);
+	if ((size_t)got < slot->len)
+		return dbt_err_set(err, DBT_ERR_CHANGED, -EIO,
+		                   "'%s' became shorter while it was read", f->item.shown_src);
+	return 0;
+}
+
+static void set_state(struct engine *e, struct engine_slot *slot, enum engine_slot_state state)
 {
 	(void)pthread_mutex_lock(&e->mutex);
 	slot->state = state;
@@ -104,215 +181,40 @@ static void set_state(struct engine *e, struct slot *slot, enum slot_state state
 	(void)pthread_mutex_unlock(&e->mutex);
 }
 
-/* Takes the next block whose slot is in `from`, or returns false when there is no more work. */
-static bool claim(struct engine *e, uint64_t *next, enum slot_state from, enum slot_state to,
-                  uint64_t *ret_block)
-{
-	bool found = false;
-
-	(void)pthread_mutex_lock(&e->mutex);
-	while (!e->stop && *next < e->n_blocks && e->slots[*next % SLOTS].state != from)
-		(void)pthread_cond_wait(&e->changed, &e->mutex);
-	if (!e->stop && *next < e->n_blocks) {
-		found = true;
-		*ret_block = (*next)++;
-		e->slots[*ret_block % SLOTS].state = to;
-		(void)pthread_cond_broadcast(&e->changed);
-	}
-	(void)pthread_mutex_unlock(&e->mutex);
-	return found;
-}
-
-static int read_block(struct engine *e, uint64_t block, struct dbt_err *err)
-{
-	size_t len = block_len(e, block);
-	ssize_t got =
-		dbt_stream_read(e->ctx, &e->src, e->slots[block % SLOTS].buf, len, block * BLOCK);
-
-	if (got < 0)
-		return dbt_err_sys(err, (int)got, "cannot read '%s' at byte %" PRIu64,
-		                   e->opts->shown_src, block * BLOCK);
-	if ((size_t)got < len)
-		return dbt_err_set(err, DBT_ERR_CHANGED, -EIO,
-		                   "'%s' became shorter while it was read", e->opts->shown_src);
-	return 0;
-}
-
 static void *reader_main(void *arg)
 {
 	struct engine *e = arg;
+	struct engine_slot *slot;
 	struct dbt_err err;
-	uint64_t block;
-
-	while (claim(e, &e->next_read, SLOT_FREE, SLOT_READING, &block)) {
-		if (read_block(e, block, &err) < 0) {
-			fail(e, &err);
-			break;
-		}
-		set_state(e, &e->slots[block % SLOTS], SLOT_READY);
-	}
-	return NULL;
-}
-
-static bool all_zero(const unsigned char *p, size_t len)
-{
-	return len == 0 || (p[0] == 0 && memcmp(p, p + 1, len - 1) == 0);
-}
-
-static int write_range(struct engine *e, uint64_t block, uint64_t off, uint64_t end,
-                       uint64_t *ret_bytes)
-{
-	uint64_t start = block * BLOCK;
-	const char *buf = e->slots[block % SLOTS].buf;
-
-	*ret_bytes += end - off;
-	return dbt_stream_write(e->ctx, &e->dst, buf + (off - start), (size_t)(end - off), off);
-}
-
-/* What a filesystem says of its holes is only a hint (OpenZFS has reported holes where there was data): a hole
- * is left out only where the bytes that were read are all zero. */
-static int write_around_holes(struct engine *e, uint64_t block, uint64_t *ret_bytes)
-{
-	const uint64_t start = block * BLOCK, end = start + block_len(e, block);
-	const unsigned char *buf = e->slots[block % SLOTS].buf;
-	uint64_t off = start;
 	int r;
 
-	while (off < end) {
-		off_t data = lseek(e->src.fd, (off_t)off, SEEK_DATA), hole;
-		uint64_t data_at, hole_at;
-
-		if (data < 0 && errno != ENXIO)
-			return write_range(e, block, off, end, ret_bytes);
-		data_at = data < 0 || (uint64_t)data > end ? end : (uint64_t)data;
-		data_at = data_at < end ? data_at / DBT_STREAM_ALIGN * DBT_STREAM_ALIGN : end;
-		if (data_at < off)
-			data_at = off;
-		if (!all_zero(buf + (off - start), (size_t)(data_at - off)))
-			return write_range(e, block, off, end, ret_bytes);
-		if (data_at == end)
-			return 0;
-		hole = lseek(e->src.fd, (off_t)data_at, SEEK_HOLE);
-		hole_at = hole < 0 || (uint64_t)hole > end ? end : (uint64_t)hole;
-		hole_at = (hole_at + DBT_STREAM_ALIGN - 1) / DBT_STREAM_ALIGN * DBT_STREAM_ALIGN;
-		if (hole_at <= data_at || hole_at > end)
-			hole_at = end;
-		r = write_range(e, block, data_at, hole_at, ret_bytes);
+	while ((slot = claim_to_read(e, &err, &r))) {
+		if (slot->off == 0)
+			r = dbt_engine_open(e, slot->file, &err);
+		else if (!wait_until_open(e, slot->file))
+			break;
+		if (r == 0)
+			r = read_block(e, slot, &err);
 		if (r < 0)
-			return r;
-		off = hole_at;
-	}
-	return 0;
-}
-
-static void *writer_main(void *arg)
-{
-	struct engine *e = arg;
-	struct dbt_err err;
-	uint64_t block, bytes;
-	int r;
-
-	while (claim(e, &e->next_write, SLOT_HASHED, SLOT_WRITING, &block)) {
-		bytes = 0;
-		if (e->has_holes)
-			r = write_around_holes(e, block, &bytes);
-		else
-			r = write_range(e, block, block * BLOCK,
-			                block * BLOCK + block_len(e, block), &bytes);
-		if (r < 0) {
-			(void)dbt_err_sys(&err, r, "cannot write '%s'", e->opts->shown_dst);
-			fail(e, &err);
 			break;
-		}
-		(void)pthread_mutex_lock(&e->mutex);
-		e->data_bytes += bytes;
-		e->windows[window_of(e, block)].blocks_written++;
-		e->slots[block % SLOTS].state = SLOT_FREE;
-		(void)pthread_cond_broadcast(&e->changed);
-		(void)pthread_mutex_unlock(&e->mutex);
+		set_state(e, slot, SLOT_READY);
 	}
-	return NULL;
-}
-
-/* Waits until the writers are through with a window. */
-static bool wait_for_window(struct engine *e, uint64_t window)
-{
-	bool go;
-
-	(void)pthread_mutex_lock(&e->mutex);
-	while (!e->stop && e->windows[window].blocks_written < blocks_in_window(e, window))
-		(void)pthread_cond_wait(&e->changed, &e->mutex);
-	go = !e->stop;
-	(void)pthread_mutex_unlock(&e->mutex);
-	return go;
-}
-
-struct prover {
-	void *buf;
-	struct dbt_hasher *all, *one;
-};
-
-static int prove_window(struct engine *e, struct prover *p, uint64_t window, struct dbt_err *err)
-{
-	uint64_t first = window * e->window_blocks, n = blocks_in_window(e, window);
-	uint64_t off = first * BLOCK, len = (n - 1) * BLOCK + block_len(e, first + n - 1);
-	struct dbt_digest got;
-	int r;
-
-	r = dbt_stream_flush(e->ctx, &e->dst, off, len);
 	if (r < 0)
-		return dbt_err_sys(err, r, "cannot flush '%s'", e->opts->shown_dst);
-	if (!dbt_stream_reads_device(e->ctx, &e->dst, off, len))
-		e->from_device = false;
-	dbt_hasher_reset(p->one);
-	for (uint64_t block = first; block < first + n; block++) {
-		size_t want = block_len(e, block);
-		ssize_t bytes = dbt_stream_read(e->ctx, &e->dst, p->buf, want, block * BLOCK);
-
-		if (bytes < 0)
-			return dbt_err_sys(err, (int)bytes, "cannot read back '%s'",
-			                   e->opts->shown_dst);
-		dbt_hasher_add(p->all, p->buf, (size_t)bytes);
-		dbt_hasher_add(p->one, p->buf, (size_t)bytes);
-		if ((size_t)bytes < want)
-			break; /* the digests will differ */
-	}
-	got = dbt_hasher_digest(p->one);
-	if (!dbt_digest_equal(&got, &e->windows[window].digest))
-		return dbt_err_set(
-			err, DBT_ERR_VERIFY, -EIO,
-			"'%s' reads back other bytes than were written, between byte %" PRIu64
-			" and %" PRIu64 ": do not trust its device",
-			e->opts->shown_dst, off, off + len);
-	return 0;
-}
-
-static void *prover_main(void *arg)
-{
-	struct engine *e = arg;
-	struct prover p = { .buf = dbt_stream_alloc(DBT_STREAM_BLOCK_BYTES),
-		            .all = dbt_hasher_new(),
-		            .one = dbt_hasher_new() };
-	struct dbt_err err;
-	uint64_t window = 0;
-	int r = p.buf && p.all && p.one ? 0 : dbt_err_sys(&err, -ENOMEM, "cannot prove the copy");
-
-	for (; r == 0 && window < e->n_windows && wait_for_window(e, window); window++)
-		r = prove_window(e, &p, window, &err);
-	(void)pthread_mutex_lock(&e->mutex);
-	if (r < 0) {
-		fail_locked(e, &err);
-	} else if (window == e->n_windows) {
-		e->read_back = dbt_hasher_digest(p.all);
-		e->proof_done = true;
-		(void)pthread_cond_broadcast(&e->changed);
-	}
-	(void)pthread_mutex_unlock(&e->mutex);
-	free(p.buf);
-	dbt_hasher_free(p.all);
-	dbt_hasher_free(p.one);
+		dbt_engine_fail(e, &err);
 	return NULL;
 }
+
+/* --- the caller's part ---------------------------------------------------------------------------------- */
+
+/* What the caller's thread knows of the run. */
+struct run {
+	struct engine *e;
+	struct dbt_hasher *hasher; /* of the file whose blocks are passing */
+	struct engine_window *window;
+	uint64_t start_ns, done,
+		limited; /* bytes that passed; of them, those that the rate limit counts */
+	const char *name;
+};
 
 /* Waits for news at most 50 ms, so that the caller's thread can look at the clock and the cancel flag. */
 static void wait_a_little(struct engine *e)
@@ -328,96 +230,185 @@ static void wait_a_little(struct engine *e)
 	(void)pthread_cond_timedwait(&e->changed, &e->mutex, &until);
 }
 
-static void tell_progress(struct engine *e, const char *phase, uint64_t done)
+/* Called often, without the mutex. */
+static void look_around(struct run *run, const char *phase)
 {
-	struct dbt_progress progress = {
-		.phase = phase,
-		.name = e->opts->shown_src,
-		.done_bytes = e->opts->done_before_bytes + done,
-		.total_bytes = e->opts->total_bytes ? e->opts->total_bytes : e->size,
-	};
-
-	if (e->ctx->progress)
-		e->ctx->progress(e->ctx->progress_data, &progress);
-}
-
-/* Called often by the caller's thread, without the mutex. */
-static void look_around(struct engine *e, const char *phase, uint64_t done)
-{
+	struct engine *e = run->e;
+	struct dbt_progress progress = { .phase = phase,
+		                         .name = run->name,
+		                         .total_bytes = e->opts->total_bytes };
 	struct dbt_err err;
+	uint64_t kept;
 
-	tell_progress(e, phase, done);
-	if (dbt_ctx_cancelled(e->ctx)) {
-		(void)dbt_err_sys(&err, -ECANCELED, "copying '%s'", e->opts->shown_src);
-		fail(e, &err);
+	(void)pthread_mutex_lock(&e->mutex);
+	kept = e->kept_done;
+	(void)pthread_mutex_unlock(&e->mutex);
+	progress.done_bytes = e->opts->done_before_bytes + (run->done > kept ? run->done : kept);
+	pass_log_on(e);
+	if (e->caller->progress)
+		e->caller->progress(e->caller->progress_data, &progress);
+	if (dbt_ctx_cancelled(e->caller)) {
+		(void)dbt_err_sys(&err, -ECANCELED, "copying '%s'", run->name);
+		dbt_engine_fail(e, &err);
 	}
 }
 
-static bool stopped(struct engine *e)
-{
-	bool stop;
-
-	(void)pthread_mutex_lock(&e->mutex);
-	stop = e->stop;
-	(void)pthread_mutex_unlock(&e->mutex);
-	return stop;
-}
-
-/* Sleeps until `done` bytes are allowed by the limit. */
-static void keep_limit(struct engine *e, uint64_t start_ns, uint64_t done)
+/* Sleeps until what passed is allowed by the limit. */
+static void keep_limit(struct run *run)
 {
 	const struct timespec nap = { .tv_nsec = 20000000 };
+	struct engine *e = run->e;
 	uint64_t due_ns;
 
 	if (e->opts->limit_bytes_s == 0)
 		return;
-	due_ns = start_ns + (uint64_t)((double)done / (double)e->opts->limit_bytes_s * 1e9);
-	while (e->ctx->sys->now_ns() < due_ns && !stopped(e)) {
+	due_ns = run->start_ns +
+	         (uint64_t)((double)run->limited / (double)e->opts->limit_bytes_s * 1e9);
+	while (e->ctx.sys->now_ns() < due_ns && !dbt_engine_stopped(e)) {
 		(void)nanosleep(&nap, NULL);
-		look_around(e, "copy", done);
+		look_around(run, "copy");
 	}
 }
 
-/* The caller's part: hashes block after block in order. */
-static void hash_all(struct engine *e, struct dbt_hasher *all, struct dbt_hasher *one)
+/* The next block in order when it has been read; NULL at the end. */
+static struct engine_slot *wait_for_block(struct run *run)
 {
-	uint64_t start_ns = e->ctx->sys->now_ns(), done = 0;
+	struct engine *e = run->e;
+	struct engine_slot *slot = &e->slots[e->next_hash % ENGINE_SLOTS];
+	bool ready = false, over = false;
 
-	for (uint64_t block = 0; block < e->n_blocks; block++) {
-		struct slot *slot = &e->slots[block % SLOTS];
-		bool ready = false, stop = false;
-		size_t len = block_len(e, block);
+	while (!ready && !over) {
+		look_around(run, "copy");
+		(void)pthread_mutex_lock(&e->mutex);
+		if (slot->state != SLOT_READY && !e->stop && !nothing_to_read(e))
+			wait_a_little(e);
+		/* The slot can only be READY with this very block: it is reused after FREE. */
+		ready = slot->state == SLOT_READY;
+		over = e->stop || (nothing_to_read(e) && e->next_hash == e->next_read);
+		(void)pthread_mutex_unlock(&e->mutex);
+	}
+	return ready && !over ? slot : NULL;
+}
 
-		while (!ready && !stop) {
-			look_around(e, "copy", done);
-			(void)pthread_mutex_lock(&e->mutex);
-			if (slot->state != SLOT_READY && !e->stop)
-				wait_a_little(e);
-			/* The slot can only be READY with this very block: it is reused after FREE. */
-			ready = slot->state == SLOT_READY;
-			stop = e->stop;
-			(void)pthread_mutex_unlock(&e->mutex);
+/* A window to put the block into; NULL when the run was stopped. */
+static struct engine_window *wait_for_window(struct run *run)
+{
+	struct engine *e = run->e;
+	struct engine_window *w = run->window;
+	bool found = w != NULL, stop = false;
+
+	while (!found && !stop) {
+		look_around(run, "copy");
+		(void)pthread_mutex_lock(&e->mutex);
+		w = &e->windows[e->next_window % ENGINE_WINDOWS];
+		if (w->used && !e->stop)
+			wait_a_little(e);
+		stop = e->stop;
+		found = !w->used;
+		if (found) {
+			w->used = true;
+			e->next_window++;
 		}
-		if (stop)
-			return;
-		if (block % e->window_blocks == 0)
-			dbt_hasher_reset(one);
-		dbt_hasher_add(all, slot->buf, len);
-		dbt_hasher_add(one, slot->buf, len);
-		if ((block + 1) % e->window_blocks == 0 || block + 1 == e->n_blocks)
-			e->windows[window_of(e, block)].digest = dbt_hasher_digest(one);
-		set_state(e, slot, SLOT_HASHED);
-		done += len;
-		keep_limit(e, start_ns, done);
+		(void)pthread_mutex_unlock(&e->mutex);
+	}
+	run->window = found ? w : NULL;
+	return run->window;
+}
+
+/* Only the caller's thread writes to a window that is not closed. */
+static void add_to_window(struct run *run, struct engine_window *w, const struct engine_slot *slot)
+{
+	struct engine_file *f = slot->file;
+	struct engine_part *part = w->n_parts ? &w->parts[w->n_parts - 1] : NULL;
+	uint64_t end = slot->off + slot->len;
+	bool last = end == f->size;
+
+	if (slot->off < f->start && !last)
+		return; /* proved when the file was opened */
+	if (!part || part->file != f) {
+		part = &w->parts[w->n_parts++];
+		*part = (struct engine_part){ .file = f,
+			                      .off = slot->off < f->start ? f->size : slot->off };
+	}
+	part->end = end;
+	part->last = last;
+	w->bytes += slot->off < f->start ? 0 : slot->len;
+	if (last)
+		part->digest = f->digest = dbt_hasher_digest(run->hasher);
+}
+
+static bool is_full(const struct engine_window *w)
+{
+	return w->bytes >= ENGINE_WINDOW_BYTES || w->n_parts >= ENGINE_WINDOW_FILES;
+}
+
+/* Under the mutex. */
+static void close_window(struct run *run)
+{
+	struct engine_window *w = run->window;
+	struct engine_part *part = w->n_parts ? &w->parts[w->n_parts - 1] : NULL;
+
+	if (part && !part->last)
+		part->digest = dbt_hasher_digest(run->hasher);
+	w->closed = true;
+	run->window = NULL;
+}
+
+static void hash_block(struct run *run, const struct engine_slot *slot)
+{
+	const struct engine_file *f = slot->file;
+
+	run->name = f->item.shown_src;
+	if (slot->off == 0 && f->kept)
+		dbt_hasher_copy(run->hasher, f->kept);
+	else if (slot->off == 0)
+		dbt_hasher_reset(run->hasher);
+	if (slot->off >= f->start && slot->len > 0) {
+		dbt_hasher_add(run->hasher, slot->buf, slot->len);
+		run->limited += slot->len;
 	}
 }
 
-static void wait_for_proof(struct engine *e)
+/* Hashes block after block in order. */
+static void hash_all(struct run *run)
 {
+	struct engine *e = run->e;
+	struct engine_slot *slot;
+
+	while ((slot = wait_for_block(run))) {
+		struct engine_window *w = wait_for_window(run);
+
+		if (!w)
+			return;
+		hash_block(run, slot);
+		add_to_window(run, w, slot);
+		run->done += slot->len;
+		(void)pthread_mutex_lock(&e->mutex);
+		w->blocks++;
+		slot->window = w;
+		slot->state = SLOT_HASHED;
+		e->next_hash++;
+		if (is_full(w))
+			close_window(run);
+		(void)pthread_cond_broadcast(&e->changed);
+		(void)pthread_mutex_unlock(&e->mutex);
+		keep_limit(run);
+	}
+	(void)pthread_mutex_lock(&e->mutex);
+	if (run->window)
+		close_window(run);
+	e->all_hashed = true;
+	(void)pthread_cond_broadcast(&e->changed);
+	(void)pthread_mutex_unlock(&e->mutex);
+}
+
+static void wait_for_proof(struct run *run)
+{
+	struct engine *e = run->e;
 	bool over = false;
 
 	while (!over) {
-		look_around(e, "prove", e->size);
+		look_around(run, "prove");
 		(void)pthread_mutex_lock(&e->mutex);
 		if (!e->stop && !e->proof_done)
 			wait_a_little(e);
@@ -426,14 +417,19 @@ static void wait_for_proof(struct engine *e)
 	}
 }
 
+/* --- the whole ------------------------------------------------------------------------------------------ */
+
 static int start_threads(struct engine *e, struct dbt_err *err)
 {
+	unsigned jobs = e->opts->jobs ? e->opts->jobs : DBT_COPY_JOBS;
 	int r = 0;
 
-	for (size_t i = 0; i < READERS + WRITERS + 1 && r == 0; i++) {
-		void *(*fn)(void *) = i < READERS             ? reader_main
-		                      : i < READERS + WRITERS ? writer_main
-		                                              : prover_main;
+	if (jobs > DBT_COPY_MAX_JOBS)
+		jobs = DBT_COPY_MAX_JOBS;
+	for (size_t i = 0; i < 2 * jobs + 1 && r == 0; i++) {
+		void *(*fn)(void *) = i < jobs       ? reader_main
+		                      : i < 2 * jobs ? dbt_engine_writer
+		                                     : dbt_engine_prover;
 
 		r = pthread_create(&e->threads[i], NULL, fn, e);
 		if (r == 0)
@@ -442,137 +438,69 @@ static int start_threads(struct engine *e, struct dbt_err *err)
 	return r == 0 ? 0 : dbt_err_sys(err, -r, "cannot start a thread");
 }
 
-static void join_threads(struct engine *e)
-{
-	for (size_t i = 0; i < e->n_threads; i++)
-		(void)pthread_join(e->threads[i], NULL);
-}
-
-/* Reserves room for the data, so that a full disk is known before the first byte. Filesystems that cannot
- * reserve answer EOPNOTSUPP: then the writes tell. */
-static int reserve(struct engine *e, struct dbt_err *err)
-{
-	uint64_t off = 0;
-	int r = e->ctx->sys->ftruncate(e->dst.fd, e->size);
-
-	while (r == 0 && off < e->size) {
-		uint64_t end = e->size;
-
-		if (e->has_holes) {
-			off_t data = lseek(e->src.fd, (off_t)off, SEEK_DATA), hole;
-
-			if (data < 0)
-				break;
-			hole = lseek(e->src.fd, data, SEEK_HOLE);
-			off = (uint64_t)data;
-			end = hole < 0 ? e->size : (uint64_t)hole;
-		}
-		if (end <= off)
-			break;
-		do
-			r = e->ctx->sys->fallocate(e->dst.fd, 0, off, end - off);
-		while (r == -EINTR && !dbt_ctx_cancelled(e->ctx));
-		off = end;
-	}
-	if (r == -EOPNOTSUPP || r == -ENOSYS)
-		r = 0;
-	if (r < 0)
-		return dbt_err_sys(err, r, "cannot reserve space for '%s'", e->opts->shown_dst);
-	return 0;
-}
-
-static int engine_init(struct engine *e, const struct dbt_ctx *ctx, int src_fd, uint64_t size,
-                       int dst_fd, const struct dbt_copy_opts *opts, struct dbt_err *err)
+static void engine_init(struct engine *e, const struct dbt_ctx *ctx,
+                        const struct dbt_copy_many *many, const struct dbt_copy_opts *opts)
 {
 	pthread_condattr_t attr;
-	off_t hole;
 
-	*e = (struct engine){ .ctx = ctx, .opts = opts, .size = size, .from_device = true };
-	e->n_blocks = (size + BLOCK - 1) / BLOCK;
-	e->window_blocks = (64U << 20) / BLOCK;
-	while (e->n_blocks / e->window_blocks > MAX_WINDOWS)
-		e->window_blocks *= 2;
-	e->n_windows = (e->n_blocks + e->window_blocks - 1) / e->window_blocks;
-	dbt_stream_init(ctx, &e->src, src_fd, O_RDONLY);
-	dbt_stream_init(ctx, &e->dst, dst_fd, O_RDWR);
-	hole = size ? lseek(src_fd, 0, SEEK_HOLE) : 0;
-	e->has_holes = hole >= 0 && (uint64_t)hole < size;
+	e->caller = ctx;
+	e->ctx = *ctx;
+	e->ctx.log = ctx->log ? queue_log : NULL;
+	e->ctx.log_data = e;
+	e->ctx.progress = NULL;
+	e->many = many;
+	e->opts = opts;
+	e->files.next = e->files.prev = &e->files;
 	(void)pthread_mutex_init(&e->mutex, NULL);
 	(void)pthread_condattr_init(&attr);
 	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	(void)pthread_cond_init(&e->changed, &attr);
 	(void)pthread_condattr_destroy(&attr);
-	e->windows = calloc(e->n_windows ? e->n_windows : 1, sizeof(*e->windows));
-	if (!e->windows)
-		return dbt_err_sys(err, -ENOMEM, "cannot copy '%s'", opts->shown_src);
-	for (size_t i = 0; i < SLOTS && i < e->n_blocks; i++) {
-		e->slots[i].buf = dbt_stream_alloc(DBT_STREAM_BLOCK_BYTES);
-		if (!e->slots[i].buf)
-			return dbt_err_sys(err, -ENOMEM, "cannot copy '%s'", opts->shown_src);
-	}
-	return 0;
 }
 
-static void engine_release(struct engine *e)
+static void run_threads(struct engine *e)
 {
-	for (size_t i = 0; i < SLOTS; i++)
-		free(e->slots[i].buf);
-	free(e->windows);
-	dbt_stream_release(&e->src);
-	dbt_stream_release(&e->dst);
-	(void)pthread_cond_destroy(&e->changed);
-	(void)pthread_mutex_destroy(&e->mutex);
-}
+	struct run run = { .e = e,
+		           .hasher = dbt_hasher_new(),
+		           .start_ns = e->ctx.sys->now_ns(),
+		           .name = e->opts->shown_src };
+	struct dbt_err err;
+	int r = run.hasher ? start_threads(e, &err) : dbt_err_sys(&err, -ENOMEM, "cannot copy");
 
-static int run(struct engine *e, struct dbt_copy_result *ret, struct dbt_err *err)
-{
-	struct dbt_hasher *all = dbt_hasher_new(), *one = dbt_hasher_new();
-	struct dbt_digest source = { 0 };
-	struct dbt_err start_err;
-	int r;
-
-	if (!all || !one)
-		r = dbt_err_sys(&start_err, -ENOMEM, "cannot copy '%s'", e->opts->shown_src);
-	else
-		r = start_threads(e, &start_err);
 	if (r < 0) {
-		fail(e, &start_err);
+		dbt_engine_fail(e, &err);
 	} else {
-		hash_all(e, all, one);
-		wait_for_proof(e);
-		source = dbt_hasher_digest(all);
+		hash_all(&run);
+		wait_for_proof(&run);
 	}
-	join_threads(e);
-	dbt_hasher_free(all);
-	dbt_hasher_free(one);
+	for (size_t i = 0; i < e->n_threads; i++)
+		(void)pthread_join(e->threads[i], NULL);
+	dbt_hasher_free(run.hasher);
+}
+
+int dbt_copy_many(const struct dbt_ctx *ctx, const struct dbt_copy_many *many,
+                  const struct dbt_copy_opts *opts, struct dbt_err *err)
+{
+	struct engine *e = calloc(1, sizeof(*e));
+	int r = 0;
+
+	if (!e)
+		return dbt_err_sys(err, -ENOMEM, "cannot copy");
+	engine_init(e, ctx, many, opts);
+	if (many->n > 0)
+		run_threads(e);
+	while (e->files.next != &e->files)
+		dbt_engine_close(e, e->files.next, true);
+	pass_log_on(e);
 	if (e->stop) {
 		if (err)
 			*err = e->err;
-		return e->err.code;
+		r = e->err.code;
 	}
-	if (!dbt_digest_equal(&source, &e->read_back))
-		return dbt_err_set(
-			err, DBT_ERR_VERIFY, -EIO,
-			"'%s' reads back other bytes than were written: do not trust its device",
-			e->opts->shown_dst);
-	*ret = (struct dbt_copy_result){ .digest = source,
-		                         .size_bytes = e->size,
-		                         .data_bytes = e->data_bytes,
-		                         .from_device = e->from_device };
-	return 0;
-}
-
-int dbt_copy_file(const struct dbt_ctx *ctx, int src_fd, const struct dbt_ident *src, int dst_fd,
-                  const struct dbt_copy_opts *opts, struct dbt_copy_result *ret,
-                  struct dbt_err *err)
-{
-	struct engine e;
-	int r = engine_init(&e, ctx, src_fd, src->size_bytes, dst_fd, opts, err);
-
-	if (r == 0)
-		r = reserve(&e, err);
-	if (r == 0)
-		r = run(&e, ret, err);
-	engine_release(&e);
+	for (size_t i = 0; i < ENGINE_SLOTS; i++)
+		free(e->slots[i].buf);
+	(void)pthread_cond_destroy(&e->changed);
+	(void)pthread_mutex_destroy(&e->mutex);
+	free(e);
 	return r;
 }

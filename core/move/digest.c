@@ -39,6 +39,11 @@ void dbt_hasher_reset(struct dbt_hasher *hasher)
 	(void)XXH3_128bits_reset(hasher->state);
 }
 
+void dbt_hasher_copy(struct dbt_hasher *to, const struct dbt_hasher *from)
+{
+	XXH3_copyState(to->state, from->state);
+}
+
 void dbt_hasher_add(struct dbt_hasher *hasher, const void *data, size_t len)
 {
 	(void)XXH3_128bits_update(hasher->state, data, len);

@@ -19,6 +19,7 @@ struct dbt_hasher;
 struct dbt_hasher *dbt_hasher_new(void); /* NULL when out of memory */
 void dbt_hasher_free(struct dbt_hasher *hasher);
 void dbt_hasher_reset(struct dbt_hasher *hasher);
+void dbt_hasher_copy(struct dbt_hasher *to, const struct dbt_hasher *from);
 void dbt_hasher_add(struct dbt_hasher *hasher, const void *data, size_t len);
 struct dbt_digest dbt_hasher_digest(const struct dbt_hasher *hasher);
 

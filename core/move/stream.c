@@ -33,6 +33,12 @@ void dbt_stream_init(const struct dbt_ctx *ctx, struct dbt_stream *stream, int f
 	atomic_store(&stream->buffered, stream->direct_fd < 0);
 }
 
+void dbt_stream_init_buffered(struct dbt_stream *stream, int fd)
+{
+	*stream = (struct dbt_stream){ .fd = fd, .direct_fd = -1 };
+	atomic_init(&stream->buffered, true);
+}
+
 void dbt_stream_release(struct dbt_stream *stream)
 {
 	if (stream->direct_fd >= 0)
@@ -121,15 +127,9 @@ int dbt_stream_write(const struct dbt_ctx *ctx, struct dbt_stream *stream, const
 	return dbt_io_pwrite(ctx, stream->fd, (const char *)buf + whole, len - whole, off + whole);
 }
 
-int dbt_stream_flush(const struct dbt_ctx *ctx, struct dbt_stream *stream, uint64_t off,
-                     uint64_t len)
+void dbt_stream_drop(struct dbt_stream *stream, uint64_t off, uint64_t len)
 {
-	int r = ctx->sys->fdatasync(stream->fd);
-
-	if (r < 0)
-		return r;
 	(void)posix_fadvise(stream->fd, (off_t)off, (off_t)len, POSIX_FADV_DONTNEED);
-	return 0;
 }
 
 bool dbt_stream_reads_device(const struct dbt_ctx *ctx, struct dbt_stream *stream, uint64_t off,

@@ -25,6 +25,8 @@ struct dbt_stream {
 /* Borrows fd, which stays open at least as long. access is O_RDONLY or O_RDWR, as fd was opened. Never fails:
  * without O_DIRECT it works buffered. */
 void dbt_stream_init(const struct dbt_ctx *ctx, struct dbt_stream *stream, int fd, int access);
+/* The same for a file that is written in one piece and flushed together with others: through the page cache. */
+void dbt_stream_init_buffered(struct dbt_stream *stream, int fd);
 void dbt_stream_release(struct dbt_stream *stream);
 
 /* Reads up to len bytes at off (aligned) into buf (aligned, with room for len rounded up to the alignment).
@@ -37,10 +39,8 @@ ssize_t dbt_stream_read(const struct dbt_ctx *ctx, struct dbt_stream *stream, vo
 int dbt_stream_write(const struct dbt_ctx *ctx, struct dbt_stream *stream, const void *buf,
                      size_t len, uint64_t off);
 
-/* Flushes what was written and drops the range from the page cache, so that the next read comes from the
- * device. Returns 0 or -errno of the flush, which is final: the data may be lost, do not try again. */
-int dbt_stream_flush(const struct dbt_ctx *ctx, struct dbt_stream *stream, uint64_t off,
-                     uint64_t len);
+/* Takes a flushed range out of the page cache, so that the next read comes from the device. */
+void dbt_stream_drop(struct dbt_stream *stream, uint64_t off, uint64_t len);
 
 /* Will reads of this stream come from the device? True with O_DIRECT on a filesystem that names its limits, or
  * where no page of the range is in the cache now. */

@@ -92,15 +92,22 @@ static struct dbt_inventory_place *place_of_mount(struct dbt_places *places, uin
 
 static int mount_of_path(const struct dbt_ctx *ctx, const char *path, uint64_t *ret_mnt_id)
 {
+	dbt_autoclose int fd = -1;
 	struct statx stx = { 0 };
+	struct dbt_ident ident;
 	int r = ctx->sys->statx(AT_FDCWD, path, AT_NO_AUTOMOUNT, STATX_TYPE | STATX_MNT_ID, &stx);
 
 	if (r < 0)
 		return r;
-	if (!(stx.stx_mask & STATX_MNT_ID))
-		return -ENODATA;
-	*ret_mnt_id = stx.stx_mnt_id;
-	return 0;
+	if (stx.stx_mask & STATX_MNT_ID) {
+		*ret_mnt_id = stx.stx_mnt_id;
+		return 0;
+	}
+	fd = ctx->sys->openat(AT_FDCWD, path, O_PATH | O_CLOEXEC, 0);
+	r = fd < 0 ? fd : dbt_ident_fd(ctx, fd, &ident);
+	if (r == 0)
+		*ret_mnt_id = ident.mnt_id;
+	return r;
 }
 
 /* Is a slower than b? Unknown counts as slow: it is not known to be fast. */

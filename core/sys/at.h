@@ -29,7 +29,7 @@ struct dbt_ident {
 	int64_t ctime_ns;
 	int64_t btime_ns; /* 0 where the filesystem does not say */
 	int64_t atime_ns;
-	uint64_t mnt_id; /* 0 before Linux 5.8 */
+	uint64_t mnt_id; /* 0: not told; dbt_ident_fd always tells it */
 	uint32_t mode;   /* type and permissions */
 	uint32_t uid;
 	uint32_t gid;

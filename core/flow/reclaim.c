@@ -103,7 +103,7 @@ static int prove_all(struct dbt_flow *flow, const struct dbt_promotion *p, struc
 		if (r < 0)
 			return r;
 		if (!same)
-			return err ? err->code : -EIO;
+			return err ? dbt_err_add(err, "the original stays") : -EIO;
 		if (!from_device)
 			dbt_ctx_log(flow->ctx, DBT_LOG_WARNING,
 			            "'%s' was read and is right, but its filesystem does not show "

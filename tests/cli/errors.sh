@@ -4,6 +4,7 @@
 # recover leaves nothing behind, and a second run succeeds. DBT_FULL=1: on all filesystems, at every call.
 # DBT_PAIRS: other filesystems ("ext4 xfs,xfs btrfs"). DBT_ONLY=NAME: only operations with that in their name.
 # timeout: 900
+# full: 14400
 . "$(dirname "$0")/../support/lib.sh"
 need_mounts "$@"
 . "$DBT_SOURCE/tests/support/pair.sh"

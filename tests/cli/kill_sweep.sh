@@ -4,6 +4,7 @@
 # and healthy or as it was. DBT_FULL=1: on all filesystems, at every write of the ledger.
 # DBT_PAIRS: other filesystems ("ext4 xfs,xfs btrfs"). DBT_ONLY=NAME: only operations with that in their name.
 # timeout: 900
+# full: 14400
 . "$(dirname "$0")/../support/lib.sh"
 need_mounts "$@"
 . "$DBT_SOURCE/tests/support/pair.sh"
@@ -11,57 +12,27 @@ need_mounts "$@"
 need_command setfattr attr
 need_strace
 
-total=0
-
-# sweep NAME BASE HOW ARGS...: BASE is a function that makes the state to start from; HOW: inode, or noinode when the
-# file may be another one with the same content afterwards.
-sweep()
-{
-	local name=$1 base=$2 how=${3#inode} call n runs=0
-
-	shift 3
-	[[ $name == *${DBT_ONLY-}* ]] || return 0
-	for call in "${SWEEP_CALLS[@]}" "${SWEEP_LEDGER_CALLS[@]}"; do
-		for ((n = 1; ; n += $(step "$call"))); do
-			WHEN="$name, killed at $call number $n"
-			$base
-			injected "$call" signal=SIGKILL "$n" "$@" || break
-			runs=$((runs + 1))
-			reads_right "${FILES[@]}"
-			run dbtier recover
-			[[ $status -eq 0 ]] || fail "recover failed: $WHEN"
-			reads_right "${FILES[@]}"
-			settle $how
-		done
-		[[ $status -eq 0 ]] || fail "$name failed by itself"
-		settle $how
-	done
-	remember_world # the inodes may be others now
-	echo "$types: $name: $runs kills"
-	total=$((total + runs))
-}
-
 sweep_all()
 {
-	sweep "first promote" no_ledger inode promote --force --to "$FAST" "$SLOW/a.bin"
-	sweep "promote" fresh_ledger inode promote --force --to "$FAST" "$SLOW/a.bin"
-	sweep "promote of a set" fresh_ledger inode promote --force --to "$FAST" "$SLOW/set"
-	sweep "promote --reclaim of a set" fresh_ledger noinode promote --force --reclaim --to "$FAST" "$SLOW/set"
-	sweep "rollback" file_promoted inode rollback
-	sweep "rollback of a set" set_promoted inode rollback
-	sweep "rollback after reclaim" file_reclaimed noinode rollback
-	sweep "rollback of a set after reclaim" set_reclaimed noinode rollback
-	sweep "reclaim" file_promoted noinode reclaim a.bin
-	sweep "reclaim of a set" set_promoted noinode reclaim nr
-	sweep "recover of a half copy" while_copying inode recover
-	sweep "recover of verified copies" set_verified inode recover
-	sweep "recover of a half swap" set_half_swapped inode recover
-	sweep "recover of a half rollback" set_half_rolled_back inode recover
-	sweep "recover of a half copy back" set_half_copied_back noinode recover
-	sweep "recover of a half return" set_half_returned noinode recover
-	sweep "recover of a half reclaim" set_half_reclaimed noinode recover
+	kill_sweep "first promote" no_ledger inode promote --force --to "$FAST" "$SLOW/a.bin"
+	kill_sweep "promote" fresh_ledger inode promote --force --to "$FAST" "$SLOW/a.bin"
+	kill_sweep "promote of a set" fresh_ledger inode promote --force --to "$FAST" "$SLOW/set"
+	kill_sweep "promote --reclaim of a set" fresh_ledger noinode promote --force --reclaim --to "$FAST" "$SLOW/set"
+	kill_sweep "rollback" file_promoted inode rollback
+	kill_sweep "rollback of a set" set_promoted inode rollback
+	kill_sweep "rollback after reclaim" file_reclaimed noinode rollback
+	kill_sweep "rollback of a set after reclaim" set_reclaimed noinode rollback
+	kill_sweep "reclaim" file_promoted noinode reclaim a.bin
+	kill_sweep "reclaim of a set" set_promoted noinode reclaim nr
+	kill_sweep "recover of a half copy" while_copying inode recover
+	kill_sweep "recover of verified copies" set_verified inode recover
+	kill_sweep "recover of a half swap" set_half_swapped inode recover
+	kill_sweep "recover of a half rollback" set_half_rolled_back inode recover
+	kill_sweep "recover of a half copy back" set_half_copied_back noinode recover
+	kill_sweep "recover of a half return" set_half_returned noinode recover
+	kill_sweep "recover of a half reclaim" set_half_reclaimed noinode recover
 	KEEPS_COPY=1
-	sweep "rollback --keep-copy" file_promoted inode rollback --keep-copy
+	kill_sweep "rollback --keep-copy" file_promoted inode rollback --keep-copy
 	KEEPS_COPY=
 }
 
@@ -73,4 +44,4 @@ for types in "${pairs[@]}"; do
 	make_world
 	sweep_all
 done
-echo "$total kills, 0 wrong"
+echo "$kills kills, 0 wrong"

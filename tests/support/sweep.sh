@@ -133,8 +133,8 @@ fresh_ledger()
 	[[ ! -d $TMP/state0 ]] || cp -a "$TMP/state0" "$TMP/state"
 }
 
-# make_world: a file and a set at $SLOW, and their bytes in $TMP/reference; FILES names all.
-make_world()
+# make_world_data: a file and a set at $SLOW, and their bytes in $TMP/reference; FILES names all.
+make_world_data()
 {
 	head -c 150000 /dev/urandom >"$SLOW/a.bin"
 	chown 1234:2345 "$SLOW/a.bin"
@@ -146,7 +146,43 @@ make_world()
 	cp -a "$SLOW" "$TMP/reference"
 	mapfile -d '' FILES < <(find "$SLOW" -type f -print0)
 	remember_world
+}
+
+# make_world: the same, and a ledger in $TMP/state0 that knows of nothing.
+make_world()
+{
+	make_world_data
 	rm -rf "$TMP/state" "$TMP/state0"
 	expect 0 dbtier recover
 	mv "$TMP/state" "$TMP/state0"
+}
+
+kills=0
+
+# kill_sweep NAME BASE HOW ARGS...: kills dbtier at every call, one run each. BASE is a function that makes the state to
+# start from; HOW: inode, or noinode when the file may be another one with the same content afterwards.
+kill_sweep()
+{
+	local name=$1 base=$2 how=${3#inode} call n runs=0
+
+	shift 3
+	[[ $name == *${DBT_ONLY-}* ]] || return 0
+	for call in "${SWEEP_CALLS[@]}" "${SWEEP_LEDGER_CALLS[@]}"; do
+		for ((n = 1; ; n += $(step "$call"))); do
+			WHEN="$name, killed at $call number $n"
+			$base
+			injected "$call" signal=SIGKILL "$n" "$@" || break
+			runs=$((runs + 1))
+			reads_right "${FILES[@]}"
+			run dbtier recover
+			[[ $status -eq 0 ]] || fail "recover failed: $WHEN"
+			reads_right "${FILES[@]}"
+			settle $how
+		done
+		[[ $status -eq 0 ]] || fail "$name failed by itself"
+		settle $how
+	done
+	remember_world # the inodes may be others now
+	echo "$types: $name: $runs kills"
+	kills=$((kills + runs))
 }

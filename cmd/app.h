@@ -15,6 +15,7 @@ struct app {
 	struct dbt_ctx ctx;
 	struct global_args args;
 	const struct command *cmd;
+	size_t n_plain; /* operands before a "--" */
 	struct progress progress;
 	char *state_dir; /* --state-dir, DBTIER_STATE_DIR, /var/lib/dbtier for root, or below
 	                    XDG_STATE_HOME; absolute; owned; need not exist yet */

@@ -11,6 +11,7 @@
 	X(formats) \
 	X(devices) \
 	X(probe) \
+	X(diagnose) \
 	X(promote) \
 	X(status) \
 	X(verify) \

@@ -96,6 +96,8 @@ static const char *type_text(const struct column *column)
 		return "bytes a second";
 	case COLUMN_REAL:
 		return "number";
+	case COLUMN_SHARE:
+		return "0 to 1";
 	case COLUMN_BOOL:
 		return "true or false";
 	case COLUMN_LIST:

@@ -10,6 +10,7 @@
  *   cmd/app.c           what every command gets; progress.c, msg.c: stderr; signals.c
  *
  *   core/flow/          the order of the steps: plan, promote, rollback, recover, status
+ *   core/observe/       what runs on the machine, what it waits for, and what would help
  *   core/record/        the ledger: intent and commit of every step (SQLite)
  *   core/move/          copy, prove, swap: each changes one thing, safely
  *   core/survey/        reads only: mounts, devices, probes, database formats, advice
@@ -43,6 +44,7 @@ struct call {
 		char **items;
 		size_t n, cap;
 	} operands;
+	size_t n_plain; /* of them, before a "--" */
 };
 
 static void call_release(struct call *call)
@@ -127,6 +129,8 @@ static int parse(struct call *call, char **words, struct dbt_err *err)
 
 	parser.uses[0] = (struct opt_use){ .opts = global_opts, .args = &call->globals };
 	while ((r = opt_next(&parser, &word, err)) > 0) {
+		if (call->cmd && !parser.only_operands)
+			call->n_plain++;
 		r = call->cmd ? take_operand(call, word, err)
 		              : take_command(call, &parser, word, err);
 		if (r < 0)
@@ -150,6 +154,7 @@ static int run_command(struct call *call)
 
 	if (app_init(&app, &call->globals, call->cmd, &err) < 0)
 		return msg_fail(&err);
+	app.n_plain = call->n_plain;
 	status = call->cmd->run(&app, call->args, call->operands.items, call->operands.n);
 	app_release(&app);
 	return status;

@@ -283,6 +283,8 @@ static int text_of_number(const struct column *c, const json_t *cell, bool bytes
 		return dbt_buf_adds(buf, dbt_units_duration(value, text));
 	case COLUMN_TIME:
 		return text_of_time(json_integer_value(cell), buf);
+	case COLUMN_SHARE:
+		return dbt_buf_addf(buf, "%.0f %%", json_number_value(cell) * 100);
 	case COLUMN_TEXT:
 	case COLUMN_COUNT:
 	case COLUMN_REAL:
@@ -327,6 +329,7 @@ static bool is_right(const struct column *c)
 	case COLUMN_SECONDS:
 	case COLUMN_RATE:
 	case COLUMN_REAL:
+	case COLUMN_SHARE:
 		return true;
 	case COLUMN_TEXT:
 	case COLUMN_TIME:
@@ -380,7 +383,7 @@ static int add_line(struct libscols_table *table, const struct selection *sel, b
 }
 
 /* https://no-color.org: set to anything but nothing. */
-static bool wants_color(const struct global_args *args, FILE *out)
+bool table_wants_color(const struct global_args *args, FILE *out)
 {
 	const char *no_color = getenv("NO_COLOR");
 
@@ -397,7 +400,7 @@ static int print_text(const struct selection *sel, const struct global_args *arg
 		(void)scols_table_set_stream(table, out);
 		(void)scols_table_enable_raw(table, args->raw);
 		(void)scols_table_enable_noheadings(table, args->noheadings);
-		(void)scols_table_enable_colors(table, wants_color(args, out));
+		(void)scols_table_enable_colors(table, table_wants_color(args, out));
 		r = add_columns(table, sel);
 	}
 	for (size_t i = 0; i < rows.n && r == 0; i++)

@@ -21,10 +21,11 @@ enum column_type {
 	COLUMN_TIME,    /* seconds since the epoch (table_json_time); text as local date and time */
 	COLUMN_RATE,    /* bytes a second; text as 210 MB/s unless -b */
 	COLUMN_REAL,
-	COLUMN_BOOL, /* yes or no */
-	COLUMN_LIST, /* JSON array of strings, joined with commas as text; with json_only anything,
+	COLUMN_SHARE, /* 0 to 1; text as 83 % */
+	COLUMN_BOOL,  /* yes or no */
+	COLUMN_LIST,  /* JSON array of strings, joined with commas as text; with json_only anything,
 	                as table_json_rows gives it */
-	COLUMN_NAME, /* a file name as bytes (table_json_name): in JSON the key KEY_raw follows it,
+	COLUMN_NAME,  /* a file name as bytes (table_json_name): in JSON the key KEY_raw follows it,
 	                base64 of the bytes when they are not valid UTF-8, else null */
 };
 
@@ -65,6 +66,9 @@ struct table_rows {
  * Write errors of out stay in its error flag: the end of the program looks. */
 int table_print(const struct table_spec *spec, const struct global_args *args,
                 struct table_rows rows, FILE *out, struct dbt_err *err);
+
+/* Colours, by the options, NO_COLOR and what out is. */
+bool table_wants_color(const struct global_args *args, FILE *out);
 
 /* Does --output name only columns that exist? Called before a command runs. */
 int table_check_output(const struct table_spec *spec, const struct global_args *args,

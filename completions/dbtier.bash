@@ -7,7 +7,7 @@
 # Sets commands, globals and, for the command $1, options, operand and columns.
 _dbtier_words()
 {
-	commands='scan formats devices probe promote status verify rollback reclaim recover config'
+	commands='scan formats devices probe diagnose promote status verify rollback reclaim recover config'
 	globals='--json --output --raw --noheadings --bytes --quiet --verbose --progress --no-color --state-dir --help --version'
 	options='' operand=none columns=''
 	case $1 in
@@ -30,6 +30,11 @@ _dbtier_words()
 		options='--seconds'
 		operand='file'
 		columns='path device tier pattern jobs block iops rate lat_avg_ns lat_p50_ns lat_p99_ns reads seconds proved note'
+		;;
+	diagnose)
+		options='--seconds --to --watch --record --mask --replay --no-probe --no-trace'
+		operand='file'
+		columns='name path database format size tier mount rate misses_s mean jumps again class declared cached readers source'
 		;;
 	promote)
 		options='--to --dry-run --all-files --reclaim --reserve --limit-rate --background --no-probe --force'
@@ -83,6 +88,10 @@ _dbtier_value()
 	devices' --sysroot') value='dir' ;;
 	devices' --capture') value='file' ;;
 	probe' --seconds') value='none' ;;
+	diagnose' --seconds' | diagnose' -s') value='none' ;;
+	diagnose' --to') value='dir' ;;
+	diagnose' --record') value='file' ;;
+	diagnose' --replay') value='file' ;;
 	promote' --to') value='dir' ;;
 	promote' --reserve') value='none' ;;
 	promote' --limit-rate') value='none' ;;

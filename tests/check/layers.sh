@@ -22,8 +22,10 @@ layer core/sys base sys
 layer core/survey base sys survey
 layer core/move base sys move
 layer core/record base sys record
-[[ ! -d core/flow ]] || layer core/flow base sys survey move record flow
-layer cmd base sys survey move record flow cmd
+# Speaks of databases and devices in the words of the survey; moves and records nothing.
+layer core/observe base sys survey observe
+[[ ! -d core/flow ]] || layer core/flow base sys survey move record observe flow
+layer cmd base sys survey move record observe flow cmd
 
 # door HEADER FILES: only files whose path matches may include the system header.
 door()

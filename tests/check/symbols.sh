@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../support/lib.sh"
 cd "$DBT_BUILD"
 libs=()
-for folder in base sys survey move record flow; do
+for folder in base sys survey move record observe flow; do
 	[[ -f libdbt_$folder.a ]] && libs+=("libdbt_$folder.a")
 done
 [[ ${#libs[@]} -ge 2 ]] || fail "no libraries in $DBT_BUILD"

@@ -1,0 +1,106 @@
+#include "cmd/runner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void close_pair(int pair[2])
+{
+	(void)close(pair[0]);
+	(void)close(pair[1]);
+}
+
+/* In the child: waits for the word, then becomes the command. Signals that dbtier ignores are the command's business
+ * again. */
+_Noreturn static void become(char **words, int go, int report)
+{
+	static const int ignored[] = { SIGPIPE, SIGIO, SIGXFSZ };
+	int code;
+	char c;
+
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		(void)signal(ignored[i], SIG_DFL);
+	/* The end of the pipe is the word; without the observer there is nobody to run for. */
+	while (read(go, &c, 1) < 0 && errno == EINTR)
+		;
+	(void)execvp(words[0], words);
+	code = errno;
+	(void)!write(report, &code, sizeof(code));
+	_exit(127);
+}
+
+int runner_start(struct runner *r, char **words, const struct dbt_sys *sys, struct dbt_err *err)
+{
+	int go[2], report[2];
+
+	*r = (struct runner){ .words = words, .sys = sys, .go = -1, .report = -1 };
+	if (pipe2(go, O_CLOEXEC) < 0)
+		return dbt_err_sys(err, -errno, "cannot run '%s'", words[0]);
+	if (pipe2(report, O_CLOEXEC) < 0) {
+		close_pair(go);
+		return dbt_err_sys(err, -errno, "cannot run '%s'", words[0]);
+	}
+	r->pid = fork();
+	if (r->pid < 0) {
+		int code = -errno;
+
+		close_pair(go);
+		close_pair(report);
+		return dbt_err_sys(err, code, "cannot run '%s'", words[0]);
+	}
+	if (r->pid == 0) {
+		(void)close(go[1]);
+		(void)close(report[0]);
+		become(words, go[0], report[1]);
+	}
+	(void)close(go[0]);
+	(void)close(report[1]);
+	r->go = go[1];
+	r->report = report[0];
+	return 0;
+}
+
+static void begin(struct runner *r)
+{
+	(void)close(r->go);
+	r->go = -1;
+	r->begin_ns = r->sys->now_ns();
+}
+
+bool runner_poll(struct runner *r)
+{
+	int status;
+	pid_t pid;
+
+	if (r->ended)
+		return true;
+	if (r->go >= 0)
+		begin(r);
+	pid = waitpid(r->pid, &status, WNOHANG);
+	if (pid == 0 || (pid < 0 && errno == EINTR))
+		return false;
+	r->ended = true;
+	r->seconds = (double)(r->sys->now_ns() - r->begin_ns) / 1e9;
+	if (pid < 0)
+		return true;
+	r->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	if (read(r->report, &r->failed, sizeof(r->failed)) != (ssize_t)sizeof(r->failed))
+		r->failed = 0;
+	return true;
+}
+
+void runner_release(struct runner *r)
+{
+	/* Never begun: it ends without having run anything. */
+	if (r->go >= 0 && r->pid > 0) {
+		(void)kill(r->pid, SIGKILL);
+		(void)waitpid(r->pid, NULL, 0);
+		(void)close(r->go);
+	}
+	if (r->report >= 0)
+		(void)close(r->report);
+	r->go = r->report = -1;
+}

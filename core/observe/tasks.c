@@ -1,0 +1,645 @@
+#include "observe/tasks.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/vec.h"
+#include "observe/files.h"
+#include "observe/machine.h"
+#include "sys/root.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	MAX_FOLLOWED = 256,
+	MAX_THREADS = 64, /* of one process; the others are taken to do as these do */
+	MAX_OPEN = 400,   /* descriptors kept for ticks */
+	STAT_BYTES = 1024,
+	COMMAND_BYTES = 200,
+};
+
+/* PF_KTHREAD of the flags in /proc/PID/stat. */
+static const unsigned long KERNEL_THREAD = 0x00200000;
+
+struct thread {
+	int tid, fd; /* -1: gone */
+	uint64_t first_ticks, cpu_ticks;
+	bool listed;
+};
+
+struct task {
+	int pid, parent;
+	uint64_t start_ticks;
+	uint64_t cpu_ticks, major_faults; /* as last seen */
+	bool seen;                        /* in this walk */
+	size_t at;                        /* in obs->processes; DBT_OBS_NONE: not followed */
+	uint64_t followed_ns, last_ns;
+	uint64_t first_cpu, first_faults, first_delay, delay_ticks;
+	uint64_t first_private, last_private;
+	struct dbt_obs_process first; /* its io figures when it was first followed */
+	struct {
+		struct thread *items;
+		size_t n, cap;
+	} threads;
+};
+
+struct dbt_tasks {
+	const struct dbt_ctx *ctx;
+	struct dbt_tasks_opts opts;
+	struct dbt_observation *obs;
+	int proc; /* a descriptor of /proc */
+	uint64_t begin_ns, begin_ticks;
+	double tick_ns; /* a clock tick in ns */
+	size_t followed, open;
+	bool first_walk;
+	unsigned long own_mounts; /* the number of our mount namespace; 0 unknown */
+	struct dbt_buf passwd;
+	struct dbt_files *files;
+	struct {
+		struct task *items; /* by pid, ascending */
+		size_t n, cap;
+	} tasks;
+};
+
+bool dbt_task_stat_parse(const char *text, struct dbt_task_stat *ret)
+{
+	const char *open = strchr(text, '('), *close = strrchr(text, ')');
+	unsigned long flags;
+	uint64_t user, system;
+	size_t len;
+
+	*ret = (struct dbt_task_stat){ 0 };
+	if (!open || !close || close < open)
+		return false;
+	len = (size_t)(close - open - 1);
+	len = len < sizeof(ret->name) ? len : sizeof(ret->name) - 1;
+	memcpy(ret->name, open + 1, len);
+	/* Fields 3 to 22, and 42: see proc(5). */
+	if (sscanf(close + 1,
+	           " %c %d %*d %*d %*d %*d %lu %*u %*u %" SCNu64 " %*u %" SCNu64 " %" SCNu64
+	           " %*d %*d %*d %*d %u %*d %" SCNu64
+	           " %*u %*d %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %*d %*u %*u "
+	           "%" SCNu64,
+	           &ret->state, &ret->parent, &flags, &ret->major_faults, &user, &system,
+	           &ret->threads, &ret->start_ticks, &ret->delay_ticks) < 8)
+		return false;
+	ret->kernel = (flags & KERNEL_THREAD) != 0;
+	ret->cpu_ticks = user + system;
+	return true;
+}
+
+/* --- small files --- */
+
+static ssize_t read_at(int dir, const char *path, char *text, size_t size)
+{
+	dbt_autoclose int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	ssize_t len;
+
+	text[0] = '\0';
+	if (fd < 0)
+		return -errno;
+	len = read(fd, text, size - 1);
+	if (len < 0)
+		return -errno;
+	text[len] = '\0';
+	return len;
+}
+
+static ssize_t read_of(const struct dbt_tasks *t, int pid, const char *what, char *text,
+                       size_t size)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "%d/%s", pid, what);
+	return read_at(t->proc, path, text, size);
+}
+
+/* --- who is who --- */
+
+/* The name in /etc/passwd, else the number: asking the name services could hang on a network. */
+static char *user_name(const struct dbt_tasks *t, uint32_t uid)
+{
+	char number[16];
+	char *name = NULL;
+
+	for (const char *line = dbt_buf_str(&t->passwd); *line; line += *line == '\n') {
+		size_t len = strcspn(line, ":\n");
+		const char *field = line + len;
+
+		if (*field == ':')
+			field = strchr(field + 1, ':');
+		if (field && strtoul(field + 1, NULL, 10) == uid && field[1] != '\n')
+			return strndup(line, len);
+		line += strcspn(line, "\n");
+	}
+	(void)snprintf(number, sizeof(number), "%u", uid);
+	name = strdup(number);
+	return name;
+}
+
+static char *command_line(const struct dbt_tasks *t, int pid, const char *name)
+{
+	char text[COMMAND_BYTES];
+	ssize_t len = read_of(t, pid, "cmdline", text, sizeof(text));
+
+	while (len > 0 && text[len - 1] == '\0')
+		len--;
+	if (len <= 0)
+		return strdup(name);
+	for (ssize_t i = 0; i < len; i++)
+		if (text[i] == '\0')
+			text[i] = ' ';
+	return strndup(text, (size_t)len);
+}
+
+static unsigned long mount_namespace(const struct dbt_tasks *t, int pid)
+{
+	char path[64], text[64];
+	ssize_t len;
+
+	(void)snprintf(path, sizeof(path), "%d/ns/mnt", pid);
+	len = readlinkat(t->proc, path, text, sizeof(text) - 1);
+	if (len <= 0)
+		return 0;
+	text[len] = '\0';
+	return strncmp(text, "mnt:[", 5) == 0 ? strtoul(text + 5, NULL, 10) : 0;
+}
+
+static struct task *find_task(struct dbt_tasks *t, int pid)
+{
+	size_t low = 0, high = t->tasks.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (t->tasks.items[mid].pid < pid)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < t->tasks.n && t->tasks.items[low].pid == pid ? &t->tasks.items[low] : NULL;
+}
+
+static bool is_asked_for(struct dbt_tasks *t, int pid)
+{
+	for (unsigned depth = 0; pid > 0 && depth < 64; depth++) {
+		const struct task *task;
+
+		for (size_t i = 0; i < t->opts.n_pids; i++)
+			if (t->opts.pids[i] == pid)
+				return true;
+		task = find_task(t, pid);
+		pid = task ? task->parent : 0;
+	}
+	return false;
+}
+
+/* --- following --- */
+
+/* What /proc/PID/io says, into the figures of a process. */
+static void read_io(const struct dbt_tasks *t, int pid, struct dbt_obs_process *p)
+{
+	char text[STAT_BYTES];
+
+	if (read_of(t, pid, "io", text, sizeof(text)) <= 0)
+		return;
+	p->has_io = dbt_machine_number(text, "read_bytes", &p->read_bytes) &&
+	            dbt_machine_number(text, "write_bytes", &p->written_bytes) &&
+	            dbt_machine_number(text, "rchar", &p->called_bytes);
+}
+
+static uint64_t private_memory(const struct dbt_tasks *t, int pid)
+{
+	unsigned long long size, resident, shared;
+	char text[STAT_BYTES];
+
+	if (read_of(t, pid, "statm", text, sizeof(text)) <= 0 ||
+	    sscanf(text, "%llu %llu %llu", &size, &resident, &shared) != 3 || resident < shared)
+		return 0;
+	return (resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static struct thread *find_thread(struct task *task, int tid)
+{
+	for (size_t i = 0; i < task->threads.n; i++)
+		if (task->threads.items[i].tid == tid)
+			return &task->threads.items[i];
+	return NULL;
+}
+
+static void drop_thread(struct dbt_tasks *t, struct thread *thread)
+{
+	if (thread->fd < 0)
+		return;
+	(void)close(thread->fd);
+	thread->fd = -1;
+	t->open--;
+}
+
+/* young: it began while we watched, so all it has done counts. */
+static int add_thread(struct dbt_tasks *t, struct task *task, int tid, bool young)
+{
+	struct thread *thread = dbt_vec_push(&task->threads);
+	struct dbt_task_stat stat;
+	char path[64], text[STAT_BYTES];
+	ssize_t len;
+
+	if (!thread)
+		return -ENOMEM;
+	thread->tid = tid;
+	thread->listed = true;
+	(void)snprintf(path, sizeof(path), "%d/task/%d/stat", task->pid, tid);
+	thread->fd = t->open < MAX_OPEN ? openat(t->proc, path, O_RDONLY | O_CLOEXEC) : -1;
+	if (thread->fd < 0)
+		return 0;
+	t->open++;
+	len = pread(thread->fd, text, sizeof(text) - 1, 0);
+	text[len > 0 ? len : 0] = '\0';
+	if (dbt_task_stat_parse(text, &stat)) {
+		thread->cpu_ticks = stat.cpu_ticks;
+		thread->first_ticks =
+			young || stat.start_ticks > t->begin_ticks ? 0 : stat.cpu_ticks;
+	}
+	return 0;
+}
+
+static int list_threads(struct dbt_tasks *t, struct task *task, bool young)
+{
+	dbt_autoclosedir DIR *dir = NULL;
+	struct dirent *de;
+	char path[64];
+	int fd, r = 0;
+
+	(void)snprintf(path, sizeof(path), "%d/task", task->pid);
+	fd = openat(t->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return 0; /* gone */
+	dir = fdopendir(fd);
+	if (!dir) {
+		(void)close(fd);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < task->threads.n; i++)
+		task->threads.items[i].listed = false;
+	while (r == 0 && (de = readdir(dir))) {
+		int tid = (int)strtol(de->d_name, NULL, 10);
+		struct thread *known = tid > 0 ? find_thread(task, tid) : NULL;
+
+		if (known)
+			known->listed = true;
+		else if (tid > 0 && task->threads.n < MAX_THREADS)
+			r = add_thread(t, task, tid, young);
+	}
+	for (size_t i = 0; i < task->threads.n; i++)
+		if (!task->threads.items[i].listed)
+			drop_thread(t, &task->threads.items[i]);
+	return r;
+}
+
+static int follow(struct dbt_tasks *t, struct task *task, const struct dbt_task_stat *stat)
+{
+	const bool young = stat->start_ticks > t->begin_ticks;
+	char text[4096];
+	struct dbt_obs_process *p;
+	uint64_t uid = 0;
+	unsigned long ns;
+
+	if (t->followed >= MAX_FOLLOWED) {
+		t->obs->dropped++;
+		return 0;
+	}
+	p = dbt_vec_push(&t->obs->processes);
+	if (!p)
+		return -ENOMEM;
+	task->at = t->obs->processes.n - 1;
+	t->followed++;
+	if (read_of(t, task->pid, "status", text, sizeof(text)) > 0)
+		(void)dbt_machine_number(text, "Uid", &uid);
+	*p = (struct dbt_obs_process){ .pid = task->pid,
+		                       .parent = stat->parent,
+		                       .uid = (uint32_t)uid,
+		                       .threads = stat->threads,
+		                       .user = user_name(t, (uint32_t)uid),
+		                       .name = strdup(stat->name),
+		                       .command = command_line(t, task->pid, stat->name) };
+	if (!p->user || !p->name || !p->command)
+		return -ENOMEM;
+	ns = mount_namespace(t, task->pid);
+	p->other_mounts = ns != 0 && t->own_mounts != 0 && ns != t->own_mounts;
+	p->selected = is_asked_for(t, task->pid);
+	task->followed_ns = task->last_ns =
+		young ? t->begin_ns + (uint64_t)((double)(stat->start_ticks - t->begin_ticks) *
+	                                         t->tick_ns)
+		      : t->ctx->sys->now_ns();
+	task->first_private = task->last_private = private_memory(t, task->pid);
+	if (young) {
+		task->first_private = 0;
+	} else {
+		read_io(t, task->pid, &task->first);
+		task->first_cpu = stat->cpu_ticks;
+		task->first_faults = stat->major_faults;
+		task->first_delay = stat->delay_ticks;
+	}
+	return list_threads(t, task, young);
+}
+
+/* --- a walk --- */
+
+static bool does_something(const struct dbt_tasks *t, const struct task *task,
+                           const struct dbt_task_stat *stat)
+{
+	return stat->state == 'D' || stat->state == 'R' || t->opts.n_paths > 0 ||
+	       (task->cpu_ticks != stat->cpu_ticks && !t->first_walk) ||
+	       (task->major_faults != stat->major_faults && !t->first_walk);
+}
+
+static int update(struct dbt_tasks *t, struct task *task, const struct dbt_task_stat *stat,
+                  bool files)
+{
+	struct dbt_obs_process *p;
+	uint64_t memory;
+	int r = 0;
+
+	if (task->at == DBT_OBS_NONE) {
+		if (does_something(t, task, stat) || is_asked_for(t, task->pid))
+			r = follow(t, task, stat);
+		else
+			return 0;
+		files = true;
+	} else if (stat->threads > 1 || task->threads.n > 1) {
+		r = list_threads(t, task, false);
+	}
+	task->cpu_ticks = stat->cpu_ticks;
+	task->major_faults = stat->major_faults;
+	task->delay_ticks = stat->delay_ticks;
+	if (r < 0 || task->at == DBT_OBS_NONE)
+		return r;
+	p = &t->obs->processes.items[task->at];
+	p->threads = stat->threads > p->threads ? stat->threads : p->threads;
+	task->last_ns = t->ctx->sys->now_ns();
+	read_io(t, task->pid, p);
+	memory = private_memory(t, task->pid);
+	task->last_private = memory > task->last_private ? memory : task->last_private;
+	return files ? dbt_files_look(t->files, task->at) : 0;
+}
+
+static struct task *insert_task(struct dbt_tasks *t, int pid)
+{
+	struct task *task = find_task(t, pid);
+	size_t at;
+
+	if (task)
+		return task;
+	if (!dbt_vec_push(&t->tasks))
+		return NULL;
+	for (at = t->tasks.n - 1; at > 0 && t->tasks.items[at - 1].pid > pid; at--)
+		t->tasks.items[at] = t->tasks.items[at - 1];
+	t->tasks.items[at] = (struct task){ .pid = pid, .at = DBT_OBS_NONE };
+	return &t->tasks.items[at];
+}
+
+static void end_task(struct dbt_tasks *t, struct task *task)
+{
+	for (size_t i = 0; i < task->threads.n; i++)
+		drop_thread(t, &task->threads.items[i]);
+	if (task->at != DBT_OBS_NONE)
+		t->obs->processes.items[task->at].ended = true;
+}
+
+static int look_at_process(struct dbt_tasks *t, int pid, bool files)
+{
+	char text[STAT_BYTES];
+	struct dbt_task_stat stat;
+	struct task *task;
+
+	if (pid == (int)getpid() || read_of(t, pid, "stat", text, sizeof(text)) <= 0 ||
+	    !dbt_task_stat_parse(text, &stat) || stat.kernel || stat.state == 'Z')
+		return 0;
+	task = insert_task(t, pid);
+	if (!task)
+		return -ENOMEM;
+	if (task->start_ticks != 0 && task->start_ticks != stat.start_ticks) {
+		/* The number went to another process. */
+		end_task(t, task);
+		free(task->threads.items);
+		*task = (struct task){ .pid = pid, .at = DBT_OBS_NONE };
+	}
+	if (task->start_ticks == 0) {
+		task->start_ticks = stat.start_ticks;
+		if (t->first_walk) {
+			task->cpu_ticks = stat.cpu_ticks;
+			task->major_faults = stat.major_faults;
+		}
+	}
+	task->parent = stat.parent;
+	task->seen = true;
+	return update(t, task, &stat, files);
+}
+
+int dbt_tasks_walk(struct dbt_tasks *t, bool files)
+{
+	int fd = openat(t->proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+	dbt_autoclosedir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *de;
+
+	if (!dir)
+		return fd < 0 ? -errno : -ENOMEM;
+	for (size_t i = 0; i < t->tasks.n; i++)
+		t->tasks.items[i].seen = false;
+	while (r == 0 && (de = readdir(dir)))
+		if (isdigit((unsigned char)de->d_name[0]))
+			r = look_at_process(t, (int)strtol(de->d_name, NULL, 10), files);
+	for (size_t i = 0; i < t->tasks.n; i++)
+		if (!t->tasks.items[i].seen)
+			end_task(t, &t->tasks.items[i]);
+	t->first_walk = false;
+	return r;
+}
+
+size_t dbt_tasks_process_of(struct dbt_tasks *t, int tid, bool ask)
+{
+	struct task *task = find_task(t, tid);
+	char text[4096];
+	uint64_t pid = 0;
+
+	if (task && task->at != DBT_OBS_NONE)
+		return task->at;
+	for (size_t i = 0; i < t->tasks.n; i++)
+		if (t->tasks.items[i].at != DBT_OBS_NONE && find_thread(&t->tasks.items[i], tid))
+			return t->tasks.items[i].at;
+	if (!ask || read_of(t, tid, "status", text, sizeof(text)) <= 0 ||
+	    !dbt_machine_number(text, "Tgid", &pid))
+		return DBT_OBS_NONE;
+	if (look_at_process(t, (int)pid, true) < 0)
+		return DBT_OBS_NONE;
+	task = find_task(t, (int)pid);
+	if (task && task->at == DBT_OBS_NONE) {
+		struct dbt_task_stat stat;
+
+		/* It read from a device: that is doing something. */
+		if (read_of(t, (int)pid, "stat", text, sizeof(text)) > 0 &&
+		    dbt_task_stat_parse(text, &stat) && !stat.kernel && follow(t, task, &stat) == 0)
+			(void)update(t, task, &stat, true);
+	}
+	return task ? task->at : DBT_OBS_NONE;
+}
+
+/* --- a tick --- */
+
+static void tick_process(struct dbt_tasks *t, struct task *task)
+{
+	struct dbt_obs_process *p = &t->obs->processes.items[task->at];
+	unsigned blocked = 0, alive = 0;
+	bool running = false;
+
+	for (size_t i = 0; i < task->threads.n; i++) {
+		struct thread *thread = &task->threads.items[i];
+		struct dbt_task_stat stat;
+		char text[STAT_BYTES];
+		ssize_t len;
+
+		if (thread->fd < 0)
+			continue;
+		len = pread(thread->fd, text, sizeof(text) - 1, 0);
+		text[len > 0 ? len : 0] = '\0';
+		if (len <= 0 || !dbt_task_stat_parse(text, &stat) || stat.state == 'Z' ||
+		    stat.state == 'X') {
+			drop_thread(t, thread);
+			continue;
+		}
+		alive++;
+		thread->cpu_ticks = stat.cpu_ticks;
+		running |= stat.state == 'R';
+		blocked += stat.state == 'D';
+	}
+	if (alive == 0)
+		return;
+	task->last_ns = t->ctx->sys->now_ns();
+	p->ticks++;
+	p->ticks_running += running;
+	p->ticks_blocked += !running && blocked > 0;
+	p->blocked_threads += blocked;
+}
+
+void dbt_tasks_tick(struct dbt_tasks *t)
+{
+	for (size_t i = 0; i < t->tasks.n; i++)
+		if (t->tasks.items[i].at != DBT_OBS_NONE && t->tasks.items[i].threads.n > 0)
+			tick_process(t, &t->tasks.items[i]);
+	dbt_files_tick(t->files);
+}
+
+/* --- the ends --- */
+
+/* The clock that start times are given in, now: that of a process which just began would be this. */
+static uint64_t now_ticks(const struct dbt_tasks *t)
+{
+	struct timespec ts;
+
+	if (clock_gettime(CLOCK_BOOTTIME, &ts) < 0)
+		return 0;
+	return (uint64_t)(((double)ts.tv_sec * 1e9 + (double)ts.tv_nsec) / t->tick_ns);
+}
+
+int dbt_tasks_new(const struct dbt_ctx *ctx, const struct dbt_tasks_opts *opts,
+                  struct dbt_observation *obs, struct dbt_tasks **ret)
+{
+	struct dbt_tasks *t = calloc(1, sizeof(*t));
+	long hz = sysconf(_SC_CLK_TCK);
+	int r;
+
+	if (!t)
+		return -ENOMEM;
+	t->ctx = ctx;
+	t->opts = *opts;
+	t->obs = obs;
+	t->first_walk = true;
+	t->tick_ns = 1e9 / (hz > 0 ? (double)hz : 100.0);
+	t->begin_ns = ctx->sys->now_ns();
+	t->begin_ticks = now_ticks(t);
+	t->proc = openat(ctx->root->fd, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	r = t->proc < 0 ? -errno : 0;
+	if (r == 0) {
+		(void)dbt_root_read(ctx->root, "etc/passwd", 1 << 20, &t->passwd);
+		t->own_mounts = mount_namespace(t, (int)getpid());
+		r = dbt_files_new(ctx, opts, t->proc, obs, &t->files);
+	}
+	if (r < 0) {
+		dbt_tasks_free(t);
+		return r;
+	}
+	*ret = t;
+	return 0;
+}
+
+void dbt_tasks_free(struct dbt_tasks *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->tasks.n; i++) {
+		for (size_t k = 0; k < t->tasks.items[i].threads.n; k++)
+			drop_thread(t, &t->tasks.items[i].threads.items[k]);
+		free(t->tasks.items[i].threads.items);
+	}
+	free(t->tasks.items);
+	dbt_files_free(t->files);
+	dbt_buf_release(&t->passwd);
+	if (t->proc >= 0)
+		(void)close(t->proc);
+	free(t);
+}
+
+static uint64_t minus(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static void finish_task(struct dbt_tasks *t, const struct task *task)
+{
+	struct dbt_obs_process *p = &t->obs->processes.items[task->at];
+	uint64_t top = 0, threads = 0, whole = minus(task->cpu_ticks, task->first_cpu);
+
+	for (size_t i = 0; i < task->threads.n; i++) {
+		const struct thread *th = &task->threads.items[i];
+		uint64_t own = minus(th->cpu_ticks, th->first_ticks);
+
+		threads += own;
+		top = own > top ? own : top;
+	}
+	/* The ticks saw the threads later than the last walk saw the process. */
+	whole = threads > whole ? threads : whole;
+	p->seconds = (double)minus(task->last_ns, task->followed_ns) / 1e9;
+	p->cpu_ns = (uint64_t)((double)whole * t->tick_ns);
+	p->top_thread_ns = (uint64_t)((double)top * t->tick_ns);
+	p->delay_ns = (uint64_t)((double)minus(task->delay_ticks, task->first_delay) * t->tick_ns);
+	p->major_faults = minus(task->major_faults, task->first_faults);
+	p->grown_bytes = minus(task->last_private, task->first_private);
+	if (p->has_io && (task->first.has_io || task->first_cpu == 0)) {
+		p->read_bytes = minus(p->read_bytes, task->first.read_bytes);
+		p->written_bytes = minus(p->written_bytes, task->first.written_bytes);
+		p->called_bytes = minus(p->called_bytes, task->first.called_bytes);
+	}
+}
+
+void dbt_tasks_finish(struct dbt_tasks *t)
+{
+	uint64_t delays = 0;
+	char text[16];
+
+	(void)dbt_tasks_walk(t, true);
+	for (size_t i = 0; i < t->tasks.n; i++)
+		if (t->tasks.items[i].at != DBT_OBS_NONE)
+			finish_task(t, &t->tasks.items[i]);
+	if (read_at(t->proc, "sys/kernel/task_delayacct", text, sizeof(text)) > 0)
+		delays = strtoull(text, NULL, 10);
+	for (size_t i = 0; i < t->obs->processes.n; i++)
+		t->obs->processes.items[i].has_delay = delays != 0;
+	t->obs->hidden = dbt_files_hidden(t->files);
+}

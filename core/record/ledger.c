@@ -319,6 +319,7 @@ static int load_member(struct dbt_ledger *ledger, sqlite3_stmt *s, const struct 
                        struct dbt_pmember *m, struct dbt_err *err)
 {
 	const unsigned char *hex = sqlite3_column_text(s, 8);
+	int role = sqlite3_column_int(s, 13);
 	bool ok = true;
 
 	m->path = dbt_sql_copy(s, 0, &ok);
@@ -326,9 +327,11 @@ static int load_member(struct dbt_ledger *ledger, sqlite3_stmt *s, const struct 
 	m->copy = dbt_sql_copy(s, 2, &ok);
 	m->part = dbt_sql_copy(s, 3, &ok);
 	m->back = dbt_sql_copy(s, 4, &ok);
-	m->role = (enum dbt_role)sqlite3_column_int(s, 13);
 	if (!ok)
 		return dbt_err_sys(err, -ENOMEM, "cannot read the ledger");
+	if (role < DBT_ROLE_FILE || role > DBT_ROLE_ROOT)
+		return damaged(ledger, p->id, "the role of a file is unknown", err);
+	m->role = (enum dbt_role)role;
 	if (!is_absolute(m->path) || !is_absolute(m->copy) || !has_names(p, m) ||
 	    (m->back && !is_temporary(m->back, p->token)))
 		return damaged(ledger, p->id, "a file name is not one", err);
@@ -390,6 +393,7 @@ static int load_row(struct dbt_ledger *ledger, sqlite3_stmt *s, struct dbt_promo
 	                                                : dbt_kind_name(DBT_KIND_FILES);
 	const unsigned char *token = sqlite3_column_text(s, 10),
 			    *state = sqlite3_column_text(s, 16), *boot = sqlite3_column_text(s, 19);
+	int mode = sqlite3_column_int(s, 15);
 	bool ok = true;
 
 	p->id = sqlite3_column_int64(s, 0);
@@ -406,7 +410,6 @@ static int load_row(struct dbt_ledger *ledger, sqlite3_stmt *s, struct dbt_promo
 	p->reclaim = sqlite3_column_int(s, 12) != 0;
 	p->keep_copy = sqlite3_column_int(s, 13) != 0;
 	p->by_link = sqlite3_column_int(s, 14) != 0;
-	p->rollback_mode = (enum dbt_rollback_mode)sqlite3_column_int(s, 15);
 	p->owner.pid = sqlite3_column_int(s, 17);
 	p->owner.start_ticks = dbt_sql_u64(s, 18);
 	p->created_ns = dbt_sql_u64(s, 20);
@@ -421,6 +424,9 @@ static int load_row(struct dbt_ledger *ledger, sqlite3_stmt *s, struct dbt_promo
 		return damaged(ledger, p->id, "a name is missing", err);
 	if (!state || dbt_state_parse((const char *)state, &p->state) < 0)
 		return damaged(ledger, p->id, "its state is unknown", err);
+	if (mode < DBT_ROLLBACK_PLAIN || mode > DBT_ROLLBACK_DISCARD_CHANGES)
+		return damaged(ledger, p->id, "the way of its rollback is unknown", err);
+	p->rollback_mode = (enum dbt_rollback_mode)mode;
 	if (!kind || dbt_kind_parse(kind, &p->kind) < 0)
 		return damaged(ledger, p->id, "its kind is unknown", err);
 	if (!token || !is_token((const char *)token))

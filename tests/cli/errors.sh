@@ -16,12 +16,12 @@ total=0 tolerated=0
 
 # Each call with what may happen to it. A "+" after an error: all later calls of that name fail as well.
 errors=(
-	"renameat2 EIO EACCES+"
+	"renameat2 EIO EACCES+ ENOMEM"
 	"symlinkat ENOSPC EACCES+"
 	"unlinkat EIO EACCES+"
-	"mkdirat ENOSPC"
+	"mkdirat ENOSPC EDQUOT"
 	"fsync EIO EIO+"
-	"fallocate ENOSPC"
+	"fallocate ENOSPC EDQUOT EINTR"
 	"ftruncate EIO"
 	"fchmod EPERM"
 	"fchownat EPERM"
@@ -30,10 +30,10 @@ errors=(
 	"flock ENOLCK"
 	"unlink EIO"
 	"fdatasync EIO EIO+"
-	"pwrite64 ENOSPC EIO+"
-	"openat EMFILE+ EIO"
+	"pwrite64 ENOSPC EIO+ EDQUOT EINTR"
+	"openat EMFILE+ EIO ENOMEM"
 	"statx EIO"
-	"pread64 EIO"
+	"pread64 EIO EINTR"
 )
 
 # The command failed: it must say so well, and succeed when it is run again.

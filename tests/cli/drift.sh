@@ -301,6 +301,72 @@ directory_recreated()
 	equal new "$(cat "$A")" "the new file"
 }
 
+# The state directory of another machine, where the same names lead to other files.
+other_machine()
+{
+	begin
+	cp -a "$TMP/state" "$TMP/theirs"
+	pair ext4 xfs
+	begin
+	facts_untouched "$SLOW" >"$TMP/before"
+	facts_untouched "$FAST" >>"$TMP/before"
+	rm -rf "$TMP/ours"
+	mv "$TMP/state" "$TMP/ours"
+	mv "$TMP/theirs" "$TMP/state"
+	expect 4 dbtier status
+	[[ $(dbtier status -n -r -o health 2>/dev/null) != ok ]] || fail "files of another machine are called healthy"
+	run dbtier verify
+	[[ $status -eq 4 ]] || fail "verify ended with $status"
+	run dbtier recover
+	run dbtier rollback
+	[[ $status -ne 0 ]] || fail "rolled back with the ledger of another machine"
+	run dbtier rollback --discard-changes
+	[[ $status -ne 0 ]] || fail "rolled back with the ledger of another machine"
+	run dbtier reclaim "$A"
+	[[ $status -ne 0 ]] || fail "reclaimed with the ledger of another machine"
+	facts_untouched "$SLOW" >"$TMP/after"
+	facts_untouched "$FAST" >>"$TMP/after"
+	same_facts "$TMP/before" "$TMP/after" "the ledger of another machine changed something"
+	rm -rf "$TMP/state"
+	mv "$TMP/ours" "$TMP/state"
+	health ok 0
+	expect 0 dbtier rollback
+	right
+	as_before
+}
+
+# bytes_read COMMAND...: how many it read in all, from memory or not; what it says in $TMP/out.
+bytes_read()
+{
+	(
+		me=/proc/$BASHPID/io
+		before=$(sed -n 's/^rchar: //p' "$me")
+		"$@" >"$TMP/out" 2>"$TMP/err" || true
+		echo $(($(sed -n 's/^rchar: //p' "$me") - before))
+	)
+}
+
+# Drift is found by looking, not by reading: what status reads does not depend on the size of the files.
+found_at_once()
+{
+	local small large
+
+	begin
+	printf x >>"$COPY"
+	small=$(bytes_read dbtier status)
+	out_has copy-modified
+	expect 0 dbtier rollback --discard-changes
+	rm -rf "$TMP/state"
+	head -c 100M /dev/urandom >"$A"
+	expect 0 promote "$A"
+	printf x >>"$COPY"
+	large=$(bytes_read dbtier status)
+	out_has copy-modified
+	[[ $large -lt $((small + 1000000)) ]] || fail "status reads $large bytes for a large file, $small for a small one"
+	expect 0 dbtier rollback --discard-changes
+	echo "status finds a modified copy of 100 MiB by reading $large bytes"
+}
+
 interrupted_and_finished()
 {
 	local trace=(strace -f -qq -o /dev/null -e trace=symlinkat -e inject=symlinkat:signal=SIGKILL)
@@ -405,7 +471,7 @@ unwritable_state()
 pair ext4 xfs
 for name in ok copy_missing copy_missing_after_reclaim copy_replaced copy_modified copy_modified_in_secret copy_touched \
 	link_replaced link_led_elsewhere original_put_back original_missing original_changed original_changed_in_secret \
-	not_mounted not_mounted_after_reclaim orphan directory_recreated interrupted_and_finished lost_ledger \
+	not_mounted not_mounted_after_reclaim orphan directory_recreated other_machine found_at_once interrupted_and_finished lost_ledger \
 	lost_ledger_and_other_bytes lost_ledger_and_no_original damaged_ledger unwritable_state; do
 	[[ -z ${DBT_TRACE-} ]] || echo "$name"
 	$name

@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
 # Readers open, read and compare a file by its path without a pause while it is promoted and rolled back again and
-# again: no open fails, no byte is wrong. DBT_CYCLES sets how many on ext4 (200); xfs and btrfs get a fifth.
+# again: no open fails, no byte is wrong. DBT_CYCLES sets how many on ext4 (100; DBT_FULL=1: 1000); xfs and btrfs get a
+# fifth. DBT_READERS: how many of them (8).
 # needs: loop
 # timeout: 300
+# full: 7200
 . "$(dirname "$0")/../support/lib.sh"
 need_mounts "$@"
 . "$DBT_SOURCE/tests/support/pair.sh"
 
-cycles=${DBT_CYCLES:-200}
+cycles=${DBT_CYCLES:-${DBT_FULL:+1000}}
+cycles=${cycles:-100}
 
 # cycle TYPE OTHERTYPE N
 cycle()
@@ -19,7 +22,7 @@ cycle()
 	cp "$SLOW/a.bin" "$TMP/reference"
 	facts "$SLOW" >"$TMP/before"
 	# Politely, so that the cycles are what takes the time on a machine with few processors.
-	nice -n 19 "$DBT_TOOLS/runreaders" 4 "$SLOW/a.bin" "$TMP/reference" >"$TMP/readers" &
+	nice -n 19 "$DBT_TOOLS/runreaders" "${DBT_READERS:-8}" "$SLOW/a.bin" "$TMP/reference" >"$TMP/readers" &
 	reader=$!
 	until grep -q ready "$TMP/readers"; do
 		kill -0 "$reader" || fail "the readers did not start"

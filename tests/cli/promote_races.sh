@@ -2,14 +2,14 @@
 # Promotions against each other and against the rest of the world: two of the same file, with one ledger and with two;
 # against rollback, an updater that replaces the file, a writer, rm -r of the directory, a directory that becomes a
 # link. Whoever wins, no byte is lost, nothing newer is replaced, and recover leaves order. DBT_RACES: rounds of each
-# (10); DBT_SEED.
+# (8); DBT_SEED.
 # needs: loop
 # timeout: 300
 . "$(dirname "$0")/../support/lib.sh"
 need_mounts "$@"
 . "$DBT_SOURCE/tests/support/pair.sh"
 
-rounds=${DBT_RACES:-10}
+rounds=${DBT_RACES:-8}
 RANDOM=${DBT_SEED:-$$}
 echo "seed ${DBT_SEED:-$$}"
 
@@ -150,6 +150,48 @@ remover()
 	no_temporaries "$FAST"
 }
 
+# Somebody takes the copy's name while the copy is made, in a directory where anybody may: a link to something precious,
+# a FIFO, a device, a file of their own, a second name of another file.
+usurper()
+{
+	local name=$FAST/shared/a.bin taken=
+
+	begin
+	mkdir -m 1777 "$FAST/shared"
+	echo precious >"$FAST/precious"
+	chown 65534 "$FAST/precious"
+	with state promote --force --limit-rate 32M --to "$FAST/shared" "$A"
+	while [[ -z $(find "$FAST/shared" -name '.dbtier-*') ]] && kill -0 "$pid" 2>/dev/null; do
+		sleep 0.005
+	done
+	case $((i % 5)) in
+	0) ln -s ../precious "$name" ;;
+	1) mkfifo "$name" ;;
+	2) mknod "$name" c 1 3 ;;
+	3) (set -o noclobber && echo theirs >"$name") && chown 65534 "$name" ;;
+	4) ln "$FAST/precious" "$name" ;;
+	esac 2>/dev/null && taken=1
+	if [[ $taken ]]; then
+		stat -c '%i %f %u %h %s %y %z' "$name" >"$TMP/theirs.before"
+		ended "$pid" 1 3
+		grep -qF "$name" "$TMP/err.state" || fail "the name is not told: $WHEN"
+		[[ ! -L $A ]] || fail "promoted to what somebody else put there: $WHEN"
+		stat -c '%i %f %u %h %s %y %z' "$name" >"$TMP/theirs.after"
+		same_facts "$TMP/theirs.before" "$TMP/theirs.after" "somebody else's file was touched: $WHEN"
+		usurped=$((usurped + 1))
+	else
+		ended "$pid" 0
+	fi
+	equal precious "$(cat "$FAST/precious")" "somebody else's file"
+	reads_right "$A"
+	run dbtier recover
+	reads_right "$A"
+	[[ $(dbtier status -n -r -o state) != promoted ]] || expect 0 dbtier rollback
+	reads_right "$A"
+	no_temporaries "$SLOW" "$FAST"
+}
+usurped=0
+
 # As root in a directory that somebody else owns: it must not be led elsewhere.
 led_astray()
 {
@@ -177,11 +219,12 @@ led_astray()
 pair ext4 xfs
 mkdir "$TMP/reference"
 for name in "two_promotions state" "two_promotions other" \
-	"rollback_against_promotion state" "rollback_against_promotion other" updater writer remover led_astray; do
+	"rollback_against_promotion state" "rollback_against_promotion other" updater writer remover led_astray usurper; do
 	for ((i = 0; i < rounds; i++)); do
 		WHEN="round $i of $name"
 		$name
 	done
 	[[ -z ${DBT_TRACE-} ]] || echo "$name"
 done
-echo "$races races, 0 wrong"
+[[ $usurped -gt 0 ]] || fail "nobody was quick enough to take the copy's name"
+echo "$races races, 0 wrong; $usurped times somebody took the copy's name"

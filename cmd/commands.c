@@ -12,6 +12,7 @@
 	X(devices) \
 	X(probe) \
 	X(diagnose) \
+	X(ladder) \
 	X(promote) \
 	X(status) \
 	X(verify) \

@@ -18,6 +18,7 @@ static const struct place_holder {
 	  .of_command = true,
 	  .optional = true },
 	{ .name = "man columns", .print = describe_man_columns, .of_command = true },
+	{ .name = "man other-columns", .print = describe_man_other_columns, .of_command = true },
 	{ .name = "bash commands", .print = describe_bash_commands },
 	{ .name = "bash options", .print = describe_bash_options },
 	{ .name = "bash values", .print = describe_bash_values },

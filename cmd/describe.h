@@ -18,6 +18,7 @@ void describe_man_os(const struct command *cmd, FILE *out);
 void describe_man_synopsis(const struct command *cmd, FILE *out);
 void describe_man_options(const struct command *cmd, FILE *out);
 void describe_man_columns(const struct command *cmd, FILE *out);
+void describe_man_other_columns(const struct command *cmd, FILE *out);
 void describe_bash_commands(const struct command *cmd, FILE *out);
 void describe_bash_options(const struct command *cmd, FILE *out);
 void describe_bash_values(const struct command *cmd, FILE *out);

@@ -43,6 +43,12 @@ static const char *operand_word(const struct command *cmd)
 	return "none";
 }
 
+static void column_words(const struct table_spec *table, const char *before, FILE *out)
+{
+	for (const struct column *c = table ? table->columns : NULL; c && c->key; c++)
+		(void)fprintf(out, "%s%s", c == table->columns ? before : " ", c->key);
+}
+
 void describe_bash_options(const struct command *cmd, FILE *out)
 {
 	(void)cmd;
@@ -52,11 +58,8 @@ void describe_bash_options(const struct command *cmd, FILE *out)
 		(void)fprintf(out, "\t%s)\n\t\toptions='", commands[i]->name);
 		option_words(commands[i]->opts, out);
 		(void)fprintf(out, "'\n\t\toperand='%s'\n\t\tcolumns='", operand_word(commands[i]));
-		for (const struct column *c = commands[i]->table ? commands[i]->table->columns
-		                                                 : NULL;
-		     c && c->key; c++)
-			(void)fprintf(out, "%s%s", c == commands[i]->table->columns ? "" : " ",
-			              c->key);
+		column_words(commands[i]->table, "", out);
+		column_words(commands[i]->other_table, " ", out);
 		(void)fputs("'\n\t\t;;\n", out);
 	}
 }

@@ -106,13 +106,25 @@ static const char *type_text(const struct column *column)
 	return "";
 }
 
-void describe_man_columns(const struct command *cmd, FILE *out)
+static void column_list(const struct table_spec *table, FILE *out)
 {
 	(void)fputs(".Bl -tag -width indent -compact\n", out);
-	for (const struct column *c = cmd->table->columns; c->key; c++) {
+	for (const struct column *c = table->columns; c->key; c++) {
 		(void)fprintf(out, ".It Li %s Pq %s%s\n", c->key, type_text(c),
-		              c->json_only ? ", with --json only" : "");
+		              c->json_only   ? ", with --json only"
+		              : c->text_only ? ", not with --json"
+		                             : "");
 		sentence(c->help, out);
 	}
 	(void)fputs(".El\n", out);
+}
+
+void describe_man_columns(const struct command *cmd, FILE *out)
+{
+	column_list(cmd->table, out);
+}
+
+void describe_man_other_columns(const struct command *cmd, FILE *out)
+{
+	column_list(cmd->other_table, out);
 }

@@ -42,9 +42,9 @@ static void print_wrapped(const char *text, FILE *out)
 }
 
 /* "Columns: name, format, path ..." in lines that fit. */
-static void print_columns(const struct table_spec *table, FILE *out)
+static void print_columns(const char *title, const struct table_spec *table, FILE *out)
 {
-	size_t at = (size_t)fprintf(out, "\nColumns:");
+	size_t at = (size_t)fprintf(out, "%s:", title);
 
 	for (const struct column *c = table->columns; c->key; c++) {
 		size_t len = strlen(c->key) + 1 + (c[1].key != NULL);
@@ -72,7 +72,9 @@ static void print_command(const struct command *cmd, FILE *out)
 		opt_print_help(cmd->opts, out);
 	}
 	if (cmd->table)
-		print_columns(cmd->table, out);
+		print_columns("\nColumns", cmd->table, out);
+	if (cmd->other_table)
+		print_columns("Others", cmd->other_table, out);
 	(void)fputs("\nOptions of every command: see 'dbtier --help'. More: man dbtier.\n", out);
 }
 

@@ -14,6 +14,7 @@
  *   core/record/        the ledger: intent and commit of every step (SQLite)
  *   core/move/          copy, prove, swap: each changes one thing, safely
  *   core/survey/        reads only: mounts, devices, probes, database formats, advice
+ *   core/ladder/        measures the hierarchy from cache to disk; cmd/ladder*.c, svg.c show it
  *   core/sys/           the door to the kernel; core/base/: errors, buffers, units
  *
  * core never prints and never exits; includes point down this list only. */
@@ -111,12 +112,16 @@ static int check_operands(const struct call *call, struct dbt_err *err)
 
 static int check_format(const struct call *call, struct dbt_err *err)
 {
-	if (call->cmd->table)
-		return table_check_output(call->cmd->table, &call->globals, err);
+	const struct command *cmd = call->cmd;
+
+	if (cmd->other_table && cmd->wants_other_table(call->args))
+		return table_check_output(cmd->other_table, &call->globals, err);
+	if (cmd->table)
+		return table_check_output(cmd->table, &call->globals, err);
 	if (call->globals.json || call->globals.output)
 		return dbt_err_set(err, DBT_ERR_USAGE, -EINVAL,
-		                   "'%s' prints no table; see 'dbtier %s --help'", call->cmd->name,
-		                   call->cmd->name);
+		                   "'%s' prints no table; see 'dbtier %s --help'", cmd->name,
+		                   cmd->name);
 	return 0;
 }
 

@@ -85,6 +85,9 @@ struct command {
 	unsigned max_operands; /* UINT_MAX: any number */
 	enum operand_kind operand_kind;
 	const struct table_spec *table; /* what --output and --json show; NULL: prints no table */
+	/* Printed in its place when its own options ask for it; both NULL: there is no other. */
+	const struct table_spec *other_table;
+	bool (*wants_other_table)(const void *args);
 	/* Returns the exit status. args: the filled struct of args_bytes. Messages by cmd/msg.h. */
 	int (*run)(struct app *app, void *args, char **operands, size_t n_operands);
 };

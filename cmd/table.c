@@ -95,11 +95,11 @@ static int unknown_column(const struct table_spec *spec, const char *name, size_
 	return r;
 }
 
-static void select_default(const struct table_spec *spec, bool all, struct selection *sel)
+static void select_default(const struct table_spec *spec, bool json, struct selection *sel)
 {
 	sel->n = 0;
 	for (const struct column *c = spec->columns; c->key && sel->n < MAX_COLUMNS; c++)
-		if (all || c->shown)
+		if (json ? !c->text_only : c->shown)
 			sel->columns[sel->n++] = c;
 }
 
@@ -131,6 +131,9 @@ static int select_columns(const struct table_spec *spec, const struct global_arg
 		if (c->json_only && !args->json)
 			return dbt_err_set(err, DBT_ERR_USAGE, -EINVAL,
 			                   "the column '%s' is shown with --json only", c->key);
+		if (c->text_only && args->json)
+			return dbt_err_set(err, DBT_ERR_USAGE, -EINVAL,
+			                   "the column '%s' is not for --json", c->key);
 		if (!is_selected(sel, c) && sel->n < MAX_COLUMNS)
 			sel->columns[sel->n++] = c;
 		list += len;
@@ -226,7 +229,7 @@ static int print_json(const struct table_spec *spec, const struct selection *sel
 	json_t *top = list ? json_pack("{s:o}", spec->key, list) : NULL;
 	char *text = NULL;
 
-	if (top)
+	if (top && (!rows.more || json_object_update(top, rows.more) == 0))
 		text = json_dumps(top, JSON_INDENT(2) | JSON_REAL_PRECISION(JSON_REAL_DIGITS));
 	json_decref(top);
 	if (!text)
@@ -277,6 +280,8 @@ static int text_of_number(const struct column *c, const json_t *cell, bool bytes
 			return dbt_buf_adds(buf, dbt_units_rate(value, text));
 		break;
 	case COLUMN_NS:
+		if (json_is_real(cell))
+			return dbt_buf_adds(buf, dbt_units_short(json_real_value(cell), text));
 		return dbt_buf_adds(buf, dbt_units_duration(value, text));
 	case COLUMN_SECONDS:
 		value = (uint64_t)(json_number_value(cell) * 1e9);

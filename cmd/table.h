@@ -16,7 +16,7 @@ enum column_type {
 	COLUMN_TEXT = 0,
 	COLUMN_SIZE, /* bytes; text as 42.9G unless -b */
 	COLUMN_COUNT,
-	COLUMN_NS,      /* nanoseconds; text as a duration */
+	COLUMN_NS,      /* nanoseconds; text as a duration, of a real from fractions of one on */
 	COLUMN_SECONDS, /* a duration, integer or real; text as a duration */
 	COLUMN_TIME,    /* seconds since the epoch (table_json_time); text as local date and time */
 	COLUMN_RATE,    /* bytes a second; text as 210 MB/s unless -b */
@@ -35,6 +35,7 @@ struct column {
 	const char *help;  /* one line, lower case */
 	bool shown;        /* in the default text table; JSON has every column */
 	bool json_only;    /* never a text column: nested arrays */
+	bool text_only;    /* drawn for people: not in JSON */
 	bool right;        /* numbers are right-aligned without it */
 	bool wrap;         /* prose: wrapped on a terminal that is too narrow */
 	double width_hint; /* for libsmartcols: below 1 a share of the width, else characters */
@@ -56,6 +57,7 @@ struct table_rows {
 	const void *items; /* borrowed; may be NULL when n is 0 */
 	size_t n;
 	size_t item_bytes;
+	json_t *more; /* borrowed: an object whose keys follow the array in JSON; NULL none */
 };
 
 /* From an array and its length. */

@@ -7,7 +7,7 @@
 # Sets commands, globals and, for the command $1, options, operand and columns.
 _dbtier_words()
 {
-	commands='scan formats devices probe diagnose promote status verify rollback reclaim recover config'
+	commands='scan formats devices probe diagnose ladder promote status verify rollback reclaim recover config'
 	globals='--json --output --raw --noheadings --bytes --quiet --verbose --progress --no-color --state-dir --help --version'
 	options='' operand=none columns=''
 	case $1 in
@@ -35,6 +35,11 @@ _dbtier_words()
 		options='--seconds --to --watch --record --mask --replay --no-probe --no-trace'
 		operand='file'
 		columns='name path database format size tier mount rate misses_s mean jumps again class declared cached readers source'
+		;;
+	ladder)
+		options='--dna --max --seconds --svg --compare'
+		operand='file'
+		columns='rung device tier size set latency_ns latency_4k_ns ratio textbook_ns iops iops4 stream streams textbook_stream before_ns change bar proved note series id directory shortest_ns middle_ns longest_ns cold proved before_ns change bar note points'
 		;;
 	promote)
 		options='--to --dry-run --all-files --reclaim --reserve --limit-rate --background --no-probe --force'
@@ -92,6 +97,10 @@ _dbtier_value()
 	diagnose' --to') value='dir' ;;
 	diagnose' --record') value='file' ;;
 	diagnose' --replay') value='file' ;;
+	ladder' --max') value='none' ;;
+	ladder' --seconds') value='none' ;;
+	ladder' --svg') value='file' ;;
+	ladder' --compare') value='file' ;;
 	promote' --to') value='dir' ;;
 	promote' --reserve') value='none' ;;
 	promote' --limit-rate') value='none' ;;

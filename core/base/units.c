@@ -123,6 +123,23 @@ const char *dbt_units_duration(uint64_t ns, char out[DBT_UNITS_TEXT_BYTES])
 	return out;
 }
 
+const char *dbt_units_short(double ns, char out[DBT_UNITS_TEXT_BYTES])
+{
+	static const char *const units[] = { "ns", "us", "ms", "s" };
+	size_t i = 0;
+
+	while (ns >= 999.5 && i + 1 < sizeof(units) / sizeof(units[0])) {
+		ns /= 1000;
+		i++;
+	}
+	(void)snprintf(out, DBT_UNITS_TEXT_BYTES, "%.*f %s",
+	               ns < 0.995  ? 2
+	               : ns < 9.95 ? 1
+	                           : 0,
+	               ns, units[i]);
+	return out;
+}
+
 const char *dbt_units_rate(uint64_t bytes_s, char out[DBT_UNITS_TEXT_BYTES])
 {
 	static const char *const units[] = { "B/s", "kB/s", "MB/s", "GB/s", "TB/s" };

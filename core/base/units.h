@@ -26,6 +26,9 @@ const char *dbt_units_size(uint64_t bytes, char out[DBT_UNITS_TEXT_BYTES]);
 /* "3m 05s", "850 ms", "0.05 ms", "2h 10m". */
 const char *dbt_units_duration(uint64_t ns, char out[DBT_UNITS_TEXT_BYTES]);
 
+/* For times from less than a nanosecond on, two digits: "0.52 ns", "170 ns", "19 us", "8.1 ms". */
+const char *dbt_units_short(double ns, char out[DBT_UNITS_TEXT_BYTES]);
+
 /* "210 MB/s", "3.2 GB/s": powers of 1000, as disks are sold. */
 const char *dbt_units_rate(uint64_t bytes_s, char out[DBT_UNITS_TEXT_BYTES]);
 

@@ -20,12 +20,13 @@ layer()
 layer core/base base
 layer core/sys base sys
 layer core/survey base sys survey
+layer core/ladder base sys survey ladder
 layer core/move base sys move
 layer core/record base sys record
 # Speaks of databases and devices in the words of the survey; moves and records nothing.
 layer core/observe base sys survey observe
 [[ ! -d core/flow ]] || layer core/flow base sys survey move record observe flow
-layer cmd base sys survey move record observe flow cmd
+layer cmd base sys survey ladder move record observe flow cmd
 
 # door HEADER FILES: only files whose path matches may include the system header.
 door()

@@ -29,7 +29,8 @@ static int check_inode(const struct dbt_at *at, const struct dbt_ident *i, struc
 	if (S_ISLNK(i->mode))
 		return dbt_err_refuse(err, "'%s' is a link already", at->shown);
 	if (!S_ISREG(i->mode))
-		return dbt_err_refuse(err, "'%s' is not a regular file", at->shown);
+		return dbt_err_refuse(err, "'%s' is not a regular file: only files can be promoted",
+		                      at->shown);
 	if (i->size_bytes == 0)
 		return dbt_err_refuse(err, "'%s' is empty: there is nothing to gain", at->shown);
 	if (i->nlink > 1)
@@ -87,8 +88,8 @@ static int check_kept_name(const struct dbt_ctx *ctx, const struct dbt_at *at, s
 		return dbt_err_refuse(
 			err,
 			"the name '%s' is too long to keep the original beside it as '.NAME."
-			"dbtier-original'",
-			at->shown);
+			"dbtier-original': a name of at most %d bytes would do",
+			at->shown, NAME_MAX - (int)strlen("..dbtier-original"));
 	if (dbt_ident_of(ctx, at->dirfd, kept, &i) == 0)
 		return dbt_err_refuse(
 			err,
@@ -193,7 +194,9 @@ static int check_kinds(const struct dbt_pair *pair, struct dbt_err *err)
 
 	if (dbt_place_same_filesystem(from, to))
 		return dbt_err_refuse(
-			err, "'%s' is on the same filesystem as '%s' (%s): nothing would move",
+			err,
+			"'%s' is on the same filesystem as '%s' (%s): nothing would move; choose a "
+			"directory on another disk",
 			pair->target, pair->source, to->mount);
 	if (to->network)
 		return dbt_err_refuse(
@@ -212,13 +215,16 @@ static int check_kinds(const struct dbt_pair *pair, struct dbt_err *err)
 			"choose a directory on a disk",
 			pair->target, to->fstype);
 	if (to->read_only)
-		return dbt_err_refuse(err, "'%s' is on a filesystem mounted read-only (%s)",
+		return dbt_err_refuse(err,
+		                      "'%s' is on a filesystem mounted read-only (%s): 'mount -o "
+		                      "remount,rw' lifts "
+		                      "that, or choose another directory",
 		                      pair->target, to->mount);
 	if (from->read_only)
 		return dbt_err_refuse(
 			err,
 			"'%s' is on a filesystem mounted read-only (%s): the link could not be "
-			"put in place",
+			"put in place; 'mount -o remount,rw' lifts that",
 			pair->source, from->mount);
 	if (from->overlay && !pair->force)
 		return dbt_err_refuse(
@@ -304,7 +310,8 @@ int dbt_check_set_dir(const struct dbt_ctx *ctx, const struct dbt_at *dir,
 	if (r < 0)
 		return dbt_err_sys(err, r, "cannot look at '%s'", dir->shown);
 	if (!S_ISDIR(i.mode))
-		return dbt_err_refuse(err, "'%s' is in the way: it is no directory", dir->shown);
+		return dbt_err_refuse(err, "'%s' is in the way: it is no directory; move it away",
+		                      dir->shown);
 	if ((i.uid != geteuid() && i.uid != 0 && i.uid != like->uid) || (i.mode & others))
 		return dbt_err_refuse(
 			err,
@@ -386,9 +393,11 @@ int dbt_check_space(const struct dbt_ctx *ctx, int target_fd, const char *target
 			dbt_units_size(free_bytes, free_text));
 	/* Filesystems without a fixed number of inodes say 0 of 0. */
 	if (vfs.f_files > 0 && vfs.f_favail < files + 16)
-		return dbt_err_refuse(err, "not enough inodes in '%s': %llu needed, %llu there are",
-		                      target, (unsigned long long)files + 16,
-		                      (unsigned long long)vfs.f_favail);
+		return dbt_err_refuse(
+			err,
+			"not enough inodes in '%s': %llu needed, %llu there are; remove "
+			"files there, or choose another directory",
+			target, (unsigned long long)files + 16, (unsigned long long)vfs.f_favail);
 	return 0;
 }
 
@@ -445,9 +454,11 @@ static int check_not_ram(const struct dbt_ctx *ctx, const char *target, int fd, 
 	if (r == 0 && dbt_place_of_fd(ctx, mounts, fd, NULL, &place, err) < 0)
 		r = dbt_err_wrap(err, "'%s'", target);
 	if (r == 0 && place.ram)
-		r = dbt_err_refuse(
-			err, "'%s' is in memory (%s) and gone after a reboot: the original stays",
-			target, place.fstype);
+		r = dbt_err_refuse(err,
+		                   "'%s' is in memory (%s) and gone after a reboot: the original "
+		                   "stays; promote it to "
+		                   "a disk to reclaim it",
+		                   target, place.fstype);
 	dbt_place_release(&place);
 	dbt_mounts_free(mounts);
 	return r;

@@ -57,8 +57,11 @@ static int open_target(struct draft *d, struct dbt_err *err)
 	if (r < 0)
 		return dbt_err_sys(err, r, "cannot resolve '%s'", target);
 	if (faccessat(d->target_fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
-		return dbt_err_refuse(err, "the target directory '%s' is not writable: %s",
-		                      d->target, dbt_err_text(errno));
+		return dbt_err_refuse(
+			err,
+			"the target directory '%s' is not writable (%s): choose another, or "
+			"run it as a user who may write there",
+			d->target, dbt_err_text(errno));
 	return dbt_check_target_dir(d->ctx, d->target_fd, d->target, err);
 }
 
@@ -189,8 +192,11 @@ static int fill_names(struct draft *d, size_t i, struct dbt_pmember *m, struct d
 	if (!m->path || !m->kept || !m->part || !m->copy)
 		return out_of_memory(err);
 	if (strlen(m->copy) >= PATH_MAX)
-		return dbt_err_refuse(err, "the path of the copy of '%s' would be too long",
-		                      m->path);
+		return dbt_err_refuse(
+			err,
+			"the path of the copy of '%s' would be too long: choose a directory "
+			"with a shorter path",
+			m->path);
 	return 0;
 }
 
@@ -217,7 +223,11 @@ static int check_takeover(const struct dbt_pmember *m, const struct dbt_ident *t
 			"directory",
 			m->copy);
 	if (dbt_ident_same_inode(there, &m->source, false))
-		return dbt_err_refuse(err, "'%s' is the very file that is to be promoted", m->copy);
+		return dbt_err_refuse(
+			err,
+			"'%s' is the very file that is to be promoted: choose another "
+			"directory",
+			m->copy);
 	if (there->nlink != 1)
 		return dbt_err_refuse(
 			err, "'%s' exists and has other names (hard links): move it away", m->copy);

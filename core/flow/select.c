@@ -84,8 +84,9 @@ static bool moves(const struct dbt_database *db, const struct dbt_member *m, boo
 static int refuse_database(const struct dbt_database *db, struct dbt_err *err)
 {
 	if (!db->complete)
-		return dbt_err_refuse(err, "'%s' is not complete: %s", db->path,
-		                      db->incomplete ? db->incomplete : "members are missing");
+		return dbt_err_refuse(
+			err, "'%s' is not complete: %s; restore the missing part first", db->path,
+			db->incomplete ? db->incomplete : "members are missing");
 	if (db->moves == DBT_MOVES_DIRECTORY)
 		return dbt_err_refuse(
 			err,
@@ -137,8 +138,11 @@ static int refuse_link(const struct dbt_at *at, struct dbt_err *err)
 	dbt_autofree char *real = realpath(at->shown, NULL);
 
 	if (!real)
-		return dbt_err_refuse(err, "'%s' is a link that leads nowhere: nothing to promote",
-		                      at->shown);
+		return dbt_err_refuse(
+			err,
+			"'%s' is a link that leads nowhere: nothing to promote; mount or restore "
+			"what it leads to",
+			at->shown);
 	return dbt_err_refuse(
 		err, "'%s' is a link already: its file is '%s'; promote that path if it is the one",
 		at->shown, real);
@@ -225,8 +229,11 @@ static int select_path(const struct dbt_ctx *ctx, const struct dbt_at *at,
 	if (S_ISDIR(ident->mode))
 		return select_in_directory(ctx, at, all_files, ret, err);
 	if (!S_ISREG(ident->mode))
-		return dbt_err_refuse(err, "'%s' is neither a regular file nor a directory",
-		                      at->shown);
+		return dbt_err_refuse(
+			err,
+			"'%s' is neither a regular file nor a directory: only those can be "
+			"promoted",
+			at->shown);
 	return select_one_file(ctx, at, all_files, ret, err);
 }
 

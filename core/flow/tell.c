@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "survey/exports.h"
 #include "sys/containers.h"
 #include "sys/procs.h"
 
@@ -62,8 +63,25 @@ static void tell_containers(const struct dbt_ctx *ctx, const struct dbt_promotio
 		dbt_ctx_log(ctx, DBT_LOG_NOTE, "%s", text);
 }
 
+/* Whoever forced it past the refusal is told what the others see now. */
+static void tell_exports(const struct dbt_ctx *ctx, const struct dbt_promotion *p)
+{
+	const struct dbt_pmember *m = &p->members[0];
+	const char *slash = strrchr(m->path, '/');
+	dbt_autofree char *dir = strndup(m->path, slash == m->path ? 1 : (size_t)(slash - m->path));
+	dbt_autofree char *line = NULL;
+
+	if (dir && dbt_exports_find(ctx, dir, &line) == 1)
+		dbt_ctx_log(
+			ctx, DBT_LOG_WARNING,
+			"'%s' is exported to other machines (%s): they look for '%s' on their own "
+			"disks, and find nothing or another file",
+			dir, line, m->copy);
+}
+
 void dbt_tell_after_swap(const struct dbt_ctx *ctx, const struct dbt_promotion *p)
 {
 	tell_old_readers(ctx, p);
 	tell_containers(ctx, p);
+	tell_exports(ctx, p);
 }

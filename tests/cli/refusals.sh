@@ -15,7 +15,7 @@ untouched()
 {
 	facts_untouched "$SLOW"
 	facts_untouched "$FAST"
-	dbtier status --all --json
+	dbtier status --all --json 2>/dev/null || true # what is unhealthy is no news here
 }
 
 # The next lines of test data lie in a directory of their own.
@@ -355,6 +355,132 @@ check_exports()
 	umount /etc/exports
 }
 
+# check_kinds_of_filesystem: networks and programs in user space, as source and as target; overlays.
+check_kinds_of_filesystem()
+{
+	local type pid
+
+	fresh
+	make "$DIR/a"
+	mkdir -p "$PAIR/foreign" "$PAIR/layers"
+	if mount -t tmpfs tmpfs "$PAIR/layers" && mkdir "$PAIR/layers"/{lower,upper,work} && make "$PAIR/layers/lower/a" &&
+		mount -t overlay -o "lowerdir=$PAIR/layers/lower,upperdir=$PAIR/layers/upper,workdir=$PAIR/layers/work" \
+			overlay "$PAIR/foreign" 2>/dev/null; then
+		never 3 "choose a directory on a disk" "$DIR/a" --to "$PAIR/foreign"
+		refused 3 "is inside an overlay (overlay): promote it where its layer lies" dbtier promote \
+			"$PAIR/foreign/a" --to "$FAST"
+		umount "$PAIR/foreign"
+	fi
+	umount "$PAIR/layers" 2>/dev/null || true
+	[[ -x $DBT_TOOLS/fuseodd && -w /dev/fuse ]] || return 0
+	for type in sshfs mergerfs; do
+		"$DBT_TOOLS/fuseodd" "$DIR" "$PAIR/foreign" $type 2>/dev/null &
+		pid=$!
+		until mountpoint -q "$PAIR/foreign"; do
+			kill -0 $pid 2>/dev/null || return 0
+			sleep 0.02
+		done
+		if [[ $type == sshfs ]]; then
+			never 3 "is on a network filesystem (fuse.sshfs): choose a local directory" "$DIR/a" --to "$PAIR/foreign"
+			refused 3 "other machines would see a link that leads nowhere; --force does it all the same" \
+				dbtier promote "$PAIR/foreign/a" --to "$FAST"
+			expect 0 promote "$PAIR/foreign/a"
+			[[ -L $DIR/a ]] || fail "not promoted from a network with --force"
+			expect 0 dbtier rollback
+		else
+			never 3 "is on a filesystem in user space (fuse.mergerfs)" "$DIR/a" --to "$PAIR/foreign"
+		fi
+		umount "$PAIR/foreign"
+		wait $pid || true
+	done
+}
+
+# What is no reason to refuse, but has to be told.
+check_told()
+{
+	fresh
+	make "$DIR/a"
+	# Who read the file before goes on reading the slow one.
+	exec 9<"$DIR/a"
+	expect 0 promote "$DIR/a"
+	exec 9<&-
+	err_has "1 process opened '$DIR/a' before and reads the slow file until it ends: "
+	expect 0 dbtier rollback
+	# Others see a link into their own disks.
+	mkdir -p "$PAIR/etc"
+	echo "$SLOW *(ro)" >"$PAIR/etc/exports"
+	if [[ -e /etc/exports ]] && mount --bind "$PAIR/etc/exports" /etc/exports; then
+		expect 0 promote "$DIR/a"
+		err_has "'$DIR' is exported to other machines (/etc/exports:1: $SLOW *(ro)): they look for '$FAST/a'"
+		expect 0 dbtier rollback
+		umount /etc/exports
+	fi
+	# Files that nobody touches for ten days go.
+	[[ -d /usr/lib/tmpfiles.d ]] || return 0
+	mkdir "$FAST/aged"
+	mount -t tmpfs tmpfs /usr/lib/tmpfiles.d
+	echo "d $FAST/aged 1777 root root 10d" >/usr/lib/tmpfiles.d/test.conf
+	expect 0 promote "$DIR/a" --to "$FAST/aged"
+	err_has "d $FAST/aged 1777 root root 10d"
+	expect 0 dbtier rollback
+	umount /usr/lib/tmpfiles.d
+	rmdir "$FAST/aged"
+	cases=$((cases + 4))
+}
+
+# What reclaim refuses: a target that is away, an original that somebody has changed.
+check_reclaim()
+{
+	fresh
+	make "$DIR/a"
+	expect 0 promote "$DIR/a"
+	umount "$FAST"
+	# The recovery that runs before has returned to the original: there is nothing to reclaim.
+	expect 1 dbtier reclaim "$DIR/a"
+	err_has "its filesystem is not mounted"
+	[[ -f $DIR/a && ! -L $DIR/a ]] || fail "the original is gone"
+	mount -o loop "$PAIR/fast.img" "$FAST"
+	expect 0 dbtier recover
+	expect 0 promote "$DIR/a"
+	echo more >>"$DIR/.a.dbtier-original"
+	refused 3 "was changed" dbtier reclaim "$DIR/a"
+	expect 0 dbtier rollback --keep-changes
+	rm -f "$DIR/.a.dbtier-original"
+	cases=$((cases + 1))
+}
+
+# Somebody waits with a file under the copy's name, in a directory where anybody may: nothing is followed, opened for
+# long, read or overwritten, also by root.
+check_hostile_names()
+{
+	local name=$FAST/shared/a
+
+	fresh
+	make "$DIR/a"
+	mkdir -m 1777 "$FAST/shared"
+	echo precious >"$FAST/precious"
+	ln -s ../precious "$name"
+	never 3 "'$name' exists and is not a regular file" "$DIR/a" --to "$FAST/shared"
+	rm "$name"
+	ln -s "$DIR/a" "$name" # the source itself
+	never 3 "'$name' exists and is not a regular file" "$DIR/a" --to "$FAST/shared"
+	rm "$name"
+	mkfifo "$name"
+	never 3 "'$name' exists and is not a regular file" "$DIR/a" --to "$FAST/shared"
+	rm "$name"
+	mknod "$name" c 1 5
+	never 3 "'$name' exists and is not a regular file" "$DIR/a" --to "$FAST/shared"
+	rm "$name"
+	cp "$DIR/a" "$name"
+	chown 65534 "$name" # the same bytes, and somebody who can change them later
+	never 3 "'$name' exists and others could write to it" "$DIR/a" --to "$FAST/shared"
+	rm "$name"
+	cp "$DIR/a" "$FAST/theirs"
+	ln "$FAST/theirs" "$name"
+	never 3 "'$name' exists and has other names" "$DIR/a" --to "$FAST/shared"
+	rm -r "$FAST/shared" "$FAST/theirs" "$FAST/precious"
+}
+
 # --- names that must work --------------------------------------------------------------------------------
 
 check_odd_names()
@@ -396,6 +522,10 @@ for types in "ext4 xfs" "btrfs ext4"; do
 	check_occupied
 	check_permission
 	check_exports
+	check_told
+	check_reclaim
+	check_hostile_names
+	check_kinds_of_filesystem
 	check_odd_names
 	nothing_below "$FAST" "at the end"
 	echo "$types: $((cases - before)) cases"

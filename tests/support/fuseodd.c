@@ -1,7 +1,8 @@
 /* A filesystem that shows a directory of another one, and lies about RENAME_EXCHANGE: it reports success and does a plain
  * rename, as some filesystems in user space have done, so that one of the two files is lost.
  *
- *	fuseodd BACKING DIR        in the foreground; ends with its parent, or when DIR is unmounted */
+ *	fuseodd BACKING DIR [TYPE]    in the foreground; ends with its parent, or when DIR is unmounted. Its type
+ *	                              is "fuse.fuseodd", or another one, as of a filesystem on the network: "fuse.sshfs". */
 #define FUSE_USE_VERSION 35
 #include <dirent.h>
 #include <errno.h>
@@ -224,18 +225,21 @@ static const struct fuse_operations ops = {
 
 int main(int argc, char **argv)
 {
+	char options[64];
 	char *args[] = { argv[0],
 		         argc > 2 ? argv[2] : NULL,
 		         (char[]){ "-f" },
 		         (char[]){ "-s" },
 		         (char[]){ "-o" },
-		         (char[]){ "allow_other,default_permissions" },
+		         options,
 		         NULL };
 
-	if (argc != 3) {
-		(void)fprintf(stderr, "usage: fuseodd BACKING DIR\n");
+	if (argc != 3 && argc != 4) {
+		(void)fprintf(stderr, "usage: fuseodd BACKING DIR [TYPE]\n");
 		return 2;
 	}
+	(void)snprintf(options, sizeof(options), "allow_other,default_permissions,subtype=%s",
+	               argc > 3 ? argv[3] : "fuseodd");
 	backing = open(argv[1], O_RDONLY | O_DIRECTORY);
 	if (backing < 0) {
 		perror(argv[1]);

@@ -6,7 +6,8 @@ cd "$TMP/root"
 wanted='./usr/bin/dbtier
 ./usr/share/bash-completion/completions/dbtier
 ./usr/share/man/man1/dbtier.1
-./usr/share/man/man5/dbtier.conf.5'
+./usr/share/man/man5/dbtier.conf.5
+./usr/share/man/man7/dbtier-guarantees.7'
 equal "$wanted" "$(find . -type f | sort)" "installed files"
 [[ -x usr/bin/dbtier ]] || fail "dbtier is not executable"
 equal "$("$DBTIER" --version)" "$(usr/bin/dbtier --version)" "version"

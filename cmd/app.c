@@ -16,7 +16,10 @@ static void on_log(void *data, enum dbt_log_level level, const char *text)
 
 	if (level == DBT_LOG_DETAIL ? app->args.verbose == 0 : app->args.quiet)
 		return;
-	msg_line(level == DBT_LOG_WARNING ? "warning: " : "", text);
+	if (level == DBT_LOG_WARNING)
+		msg_line(MSG_WARNING, "warning: ", text);
+	else
+		msg_line(MSG_INFO, "", text);
 }
 
 /* A relative directory is made absolute: the ledger's place must not follow a later chdir. */

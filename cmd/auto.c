@@ -13,14 +13,39 @@ const char *auto_word(enum dbt_recovery what)
 		return "returned to the original, because the copy or its link is gone";
 	case DBT_RECOVERY_ENDED:
 		return "ended, because nothing of it is left";
+	case DBT_RECOVERY_REPROMOTED:
+		return "promoted again";
 	case DBT_RECOVERY_CLEANED:
 		return "removed what was left";
 	case DBT_RECOVERY_BUSY:
 		return "another run works on it";
+	case DBT_RECOVERY_WAITING:
+		return "waits for its filesystem";
 	case DBT_RECOVERY_FAILED:
 		return "could not be recovered";
 	}
 	return "";
+}
+
+static enum msg_level level_of(enum dbt_recovery what)
+{
+	switch (what) {
+	case DBT_RECOVERY_FAILED:
+		return MSG_ERROR;
+	case DBT_RECOVERY_RETURNED:
+	case DBT_RECOVERY_ENDED:
+		return MSG_WARNING;
+	case DBT_RECOVERY_UNDONE:
+	case DBT_RECOVERY_WAITING:
+		return MSG_NOTICE;
+	case DBT_RECOVERY_NONE:
+	case DBT_RECOVERY_FINISHED:
+	case DBT_RECOVERY_REPROMOTED:
+	case DBT_RECOVERY_CLEANED:
+	case DBT_RECOVERY_BUSY:
+		break;
+	}
+	return MSG_INFO;
 }
 
 void auto_tell(const struct app *app, const struct dbt_recovery_report *report)
@@ -28,8 +53,8 @@ void auto_tell(const struct app *app, const struct dbt_recovery_report *report)
 	for (size_t i = 0; i < report->n; i++) {
 		const struct dbt_recovered *r = &report->items[i];
 
-		msg_note(app, "promotion %lld ('%s'): %s%s%s", (long long)r->id, r->path,
-		         auto_word(r->what), r->text ? ": " : "", r->text ? r->text : "");
+		msg_tell(app, level_of(r->what), "promotion %lld ('%s'): %s%s%s", (long long)r->id,
+		         r->path, auto_word(r->what), r->text ? ": " : "", r->text ? r->text : "");
 	}
 }
 

@@ -82,7 +82,8 @@ static int judge_all(struct app *app, struct promotion_rows *rows, judge_fn judg
 		if (r < 0)
 			msg_error(err);
 		if (r == 0 && row->detail)
-			msg_note(app, "promotion %lld: %s", (long long)row->p.id, row->detail);
+			msg_tell(app, MSG_WARNING, "promotion %lld: %s", (long long)row->p.id,
+			         row->detail);
 		if (r < 0 || row->health != DBT_HEALTH_OK)
 			*status = EXIT_UNHEALTHY;
 	}

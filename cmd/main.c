@@ -222,7 +222,7 @@ static int close_stdout(int status)
 			signals_die_of_pipe();
 		return status;
 	}
-	msg_line("cannot write the answer: ",
+	msg_line(MSG_ERROR, "cannot write the answer: ",
 	         code ? dbt_err_text(code) : "an earlier write failed");
 	return status == EXIT_DONE ? EXIT_FAILED : status;
 }

@@ -6,11 +6,29 @@
 #include "cmd/text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-void msg_line(const char *prefix, const char *text)
+/* Does stderr go to the journal? systemd names device and inode of the stream, see systemd.exec(5). */
+static bool is_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long dev, ino;
+	struct stat st;
+
+	return stream && sscanf(stream, "%llu:%llu", &dev, &ino) == 2 &&
+	       fstat(STDERR_FILENO, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
+}
+
+void msg_line(enum msg_level level, const char *prefix, const char *text)
 {
 	struct dbt_buf buf = { 0 };
-	int r = dbt_buf_addf(&buf, "dbtier: %s", prefix);
+	int r = is_journal() ? dbt_buf_addf(&buf, "<%d>", (int)level) : 0;
+
+	/* The journal names the program itself. */
+	if (r == 0)
+		r = dbt_buf_addf(&buf, "%s%s", buf.len ? "" : "dbtier: ", prefix);
 
 	if (r == 0)
 		r = text_add_escaped(&buf, text);
@@ -23,20 +41,35 @@ void msg_line(const char *prefix, const char *text)
 
 void msg_error(const struct dbt_err *err)
 {
-	msg_line("", err->text);
+	msg_line(MSG_ERROR, "", err->text);
+}
+
+static void tell(const struct app *app, enum msg_level level, const char *fmt, va_list ap)
+{
+	char text[DBT_ERR_TEXT_BYTES];
+
+	if (app->args.quiet)
+		return;
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	msg_line(level, "", text);
 }
 
 void msg_note(const struct app *app, const char *fmt, ...)
 {
-	char text[DBT_ERR_TEXT_BYTES];
 	va_list ap;
 
-	if (app->args.quiet)
-		return;
 	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	tell(app, MSG_INFO, fmt, ap);
 	va_end(ap);
-	msg_line("", text);
+}
+
+void msg_tell(const struct app *app, enum msg_level level, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	tell(app, level, fmt, ap);
+	va_end(ap);
 }
 
 int msg_exit_status(const struct dbt_err *err)

@@ -7,6 +7,9 @@
 
 struct app;
 
+/* The priorities of syslog, for a reader that sorts by them. */
+enum msg_level { MSG_ERROR = 3, MSG_WARNING = 4, MSG_NOTICE = 5, MSG_INFO = 6 };
+
 void msg_error(const struct dbt_err *err);
 
 /* A line for people, unless -q. */
@@ -16,7 +19,12 @@ void msg_note(const struct app *app, const char *fmt, ...) __attribute__((format
 int msg_fail(const struct dbt_err *err);
 int msg_exit_status(const struct dbt_err *err);
 
-/* The line as it is written, newline included, in one write: also for the log of core. */
-void msg_line(const char *prefix, const char *text);
+/* As msg_note, with a priority of its own. */
+void msg_tell(const struct app *app, enum msg_level level, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The line as it is written, newline included, in one write: also for the log of core. Where stderr is the journal,
+ * the level stands in front in the way of sd-daemon(3). */
+void msg_line(enum msg_level level, const char *prefix, const char *text);
 
 #endif

@@ -114,7 +114,7 @@ static bool has_other_uuid(const struct dbt_ctx *ctx, const struct dbt_promotion
 
 /* Asked only where the copy is not found. The place where the target was mounted may be an ordinary directory now, or
  * gone, or another filesystem. Kernels before 5.8 do not tell mount points: then the directory's inode tells. */
-static bool target_is_mounted(const struct dbt_ctx *ctx, const struct dbt_promotion *p)
+bool dbt_look_target_is_mounted(const struct dbt_ctx *ctx, const struct dbt_promotion *p)
 {
 	struct dbt_ident mount, target;
 
@@ -151,9 +151,11 @@ static int look_at_copy(const struct dbt_ctx *ctx, const struct dbt_promotion *p
 	look->copy_journal =
 		r > 0 && dbt_journal_beside(look->copy.dirfd, look->copy.name, journal);
 	if (r == 0)
-		look->copy_is = target_is_mounted(ctx, p) ? DBT_COPY_MISSING : DBT_COPY_UNMOUNTED;
+		look->copy_is =
+			dbt_look_target_is_mounted(ctx, p) ? DBT_COPY_MISSING : DBT_COPY_UNMOUNTED;
 	else if (was->ino == 0 || !dbt_ident_same_inode(&now, was, true))
-		look->copy_is = target_is_mounted(ctx, p) ? DBT_COPY_OTHER : DBT_COPY_UNMOUNTED;
+		look->copy_is =
+			dbt_look_target_is_mounted(ctx, p) ? DBT_COPY_OTHER : DBT_COPY_UNMOUNTED;
 	else if (!dbt_ident_same_content(&now, was, false, true))
 		look->copy_is = DBT_COPY_MODIFIED;
 	else

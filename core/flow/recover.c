@@ -1,5 +1,6 @@
 #include "flow/recover.h"
 
+#include "base/cleanup.h"
 #include "base/vec.h"
 #include "flow/look.h"
 #include "flow/promote.h"
@@ -8,6 +9,7 @@
 #include "flow/rollback.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,16 +39,34 @@ static int can_roll_forward(struct dbt_flow *flow, const struct dbt_promotion *p
 /* What happened to a complete promotion that can be put in order without a doubt. */
 enum drift {
 	DRIFT_NONE = 0, /* nothing, or nothing that can */
-	DRIFT_RETURN, /* the originals are there, and some path leads nowhere (the copy was deleted, cleaned, is not
-	                 mounted) or is its original again (put back by hand, or by an undo that ended after the
-	                 ledger's "promoted" had reached the disk, although that was reported as failed) */
+	DRIFT_LOST, /* the originals are there, and some path leads nowhere: the copy was deleted, cleaned, is not
+	               mounted */
+	DRIFT_RETURN, /* ... or is its original again: put back by hand, or by an undo that ended after the ledger's
+	                 "promoted" had reached the disk, although that was reported as failed */
 	DRIFT_END, /* no link, no original, no copy is left: only the ledger knows of it */
 };
+
+/* Is the filesystem there that a file lay on? Told by the directory that is left above it. Where it cannot be told,
+ * device numbers having changed, it counts as away: what is not mounted is not lost. */
+static bool filesystem_is_there(const struct dbt_ctx *ctx, const struct dbt_pmember *m)
+{
+	dbt_autofree char *path = strdup(m->path);
+	struct dbt_ident dir;
+	int r = -ENOENT;
+
+	for (char *slash; path && r == -ENOENT && (slash = strrchr(path, '/'));) {
+		slash[slash == path] = '\0';
+		r = dbt_ident_of(ctx, AT_FDCWD, path, &dir);
+		if (slash == path)
+			break;
+	}
+	return r == 0 && dir.dev == m->source.dev;
+}
 
 static int find_drift(struct dbt_flow *flow, const struct dbt_promotion *p, enum drift *ret,
                       struct dbt_err *err)
 {
-	bool wanted = false, possible = true, nothing_left = true;
+	bool wanted = false, lost = false, possible = true, nothing_left = true;
 
 	for (size_t i = 0; i < p->n_members; i++) {
 		const struct dbt_pmember *m = &p->members[i];
@@ -57,7 +77,7 @@ static int find_drift(struct dbt_flow *flow, const struct dbt_promotion *p, enum
 			return r;
 		if (l.path_is == DBT_PATH_LINK &&
 		    (l.copy_is == DBT_COPY_MISSING || l.copy_is == DBT_COPY_UNMOUNTED))
-			wanted = true;
+			lost = true;
 		if (l.path_is == DBT_PATH_ORIGINAL)
 			wanted = true;
 		else if (l.path_is != DBT_PATH_LINK || l.kept_is != DBT_KEPT_ORIGINAL)
@@ -67,9 +87,14 @@ static int find_drift(struct dbt_flow *flow, const struct dbt_promotion *p, enum
 		    (!m->taken_over && l.copy_is != DBT_COPY_MISSING &&
 		     l.copy_is != DBT_COPY_OTHER))
 			nothing_left = false;
+		if (nothing_left && l.path_is == DBT_PATH_MISSING)
+			nothing_left = filesystem_is_there(flow->ctx, m);
 		dbt_look_release(&l);
 	}
-	*ret = wanted && possible ? DRIFT_RETURN : nothing_left ? DRIFT_END : DRIFT_NONE;
+	if (possible && (lost || wanted))
+		*ret = lost ? DRIFT_LOST : DRIFT_RETURN;
+	else
+		*ret = nothing_left ? DRIFT_END : DRIFT_NONE;
 	return 0;
 }
 
@@ -105,6 +130,12 @@ static int repair_drift(struct dbt_flow *flow, struct dbt_promotion *p, enum dbt
 	if (r < 0)
 		return r;
 	switch (drift) {
+	case DRIFT_LOST:
+		free(p->error);
+		p->error = strdup(DBT_RECOVERY_LOST);
+		*ret = DBT_RECOVERY_RETURNED;
+		return p->error ? dbt_rollback(flow, p, &opts, err)
+		                : dbt_err_sys(err, -ENOMEM, "cannot recover");
 	case DRIFT_RETURN:
 		*ret = DBT_RECOVERY_RETURNED;
 		return dbt_rollback(flow, p, &opts, err);
@@ -200,8 +231,8 @@ static bool is_of_interest(struct dbt_flow *flow, const struct dbt_promotion *p)
 	return find_drift(flow, p, &drift, NULL) < 0 || drift != DRIFT_NONE;
 }
 
-static int report(struct dbt_recovery_report *list, const struct dbt_promotion *p,
-                  enum dbt_recovery what, const char *text)
+int dbt_recovery_report_add(struct dbt_recovery_report *list, const struct dbt_promotion *p,
+                            enum dbt_recovery what, const char *text)
 {
 	struct dbt_recovered *item;
 
@@ -227,36 +258,64 @@ static int recover_one(struct dbt_flow *flow, const struct dbt_promotion *seen,
 	int r = dbt_flow_claim(flow, seen->id, &p, &err);
 
 	if (r < 0)
-		return report(list, seen,
-		              err.kind == DBT_ERR_BUSY ? DBT_RECOVERY_BUSY : DBT_RECOVERY_FAILED,
-		              err.text);
+		return dbt_recovery_report_add(list, seen,
+		                               err.kind == DBT_ERR_BUSY ? DBT_RECOVERY_BUSY
+		                                                        : DBT_RECOVERY_FAILED,
+		                               err.text);
 	r = recover_claimed(flow, &p, all, &what, &err);
-	r = r < 0 ? report(list, &p, DBT_RECOVERY_FAILED, err.text) : report(list, &p, what, NULL);
+	r = r < 0 ? dbt_recovery_report_add(list, &p, DBT_RECOVERY_FAILED, err.text)
+	          : dbt_recovery_report_add(list, &p, what, NULL);
 	dbt_promotion_release(&p);
 	return r;
 }
 
-int dbt_recover(struct dbt_flow *flow, struct dbt_recovery_report *ret, struct dbt_err *err)
+/* Does it have a file of which neither the path nor the original is there? */
+static bool is_away(struct dbt_flow *flow, const struct dbt_promotion *p)
 {
-	struct dbt_recovery_report list = { 0 };
+	bool away = false;
+
+	for (size_t i = 0; !away && dbt_state_is_active(p->state) && i < p->n_members; i++) {
+		struct dbt_look l;
+
+		if (dbt_look_at(flow->ctx, p, &p->members[i], &l, NULL) < 0)
+			return false;
+		away = l.path_is == DBT_PATH_MISSING && l.kept_is == DBT_KEPT_MISSING;
+		dbt_look_release(&l);
+	}
+	return away;
+}
+
+static int recover_all(struct dbt_flow *flow, bool boot, struct dbt_recovery_report *ret,
+                       struct dbt_err *err)
+{
 	struct dbt_promotions all = { 0 };
 	int r = dbt_ledger_load(flow->ledger, &all, err);
 
 	for (size_t i = 0; r == 0 && i < all.n; i++) {
-		if (!is_of_interest(flow, &all.items[i]))
+		if (!(boot && is_away(flow, &all.items[i])) && !is_of_interest(flow, &all.items[i]))
 			continue;
-		r = recover_one(flow, &all.items[i], &all, &list);
+		r = boot && is_away(flow, &all.items[i])
+		            ? dbt_recovery_report_add(
+				      ret, &all.items[i], DBT_RECOVERY_WAITING,
+				      "it is not there; its filesystem may be mounted later")
+		            : recover_one(flow, &all.items[i], &all, ret);
 		if (r < 0)
 			(void)dbt_err_sys(err, r, "cannot recover");
 		else if (dbt_ctx_cancelled(flow->ctx))
 			r = dbt_err_sys(err, -ECANCELED, "recovering");
 	}
 	dbt_promotions_release(&all);
-	if (r < 0)
-		dbt_recovery_report_release(&list);
-	else
-		*ret = list;
 	return r;
+}
+
+int dbt_recover(struct dbt_flow *flow, struct dbt_recovery_report *ret, struct dbt_err *err)
+{
+	return recover_all(flow, false, ret, err);
+}
+
+int dbt_recover_boot(struct dbt_flow *flow, struct dbt_recovery_report *ret, struct dbt_err *err)
+{
+	return recover_all(flow, true, ret, err);
 }
 
 void dbt_recovery_report_release(struct dbt_recovery_report *list)

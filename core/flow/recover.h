@@ -7,14 +7,16 @@
 #include "record/promotion.h"
 
 enum dbt_recovery {
-	DBT_RECOVERY_NONE = 0, /* nothing was to do */
-	DBT_RECOVERY_FINISHED, /* an interrupted step was carried to its end */
-	DBT_RECOVERY_UNDONE,   /* ... or taken back */
-	DBT_RECOVERY_RETURNED, /* the copy or a link was lost: the path is the original again */
-	DBT_RECOVERY_ENDED,    /* nothing of it was left on disk */
-	DBT_RECOVERY_CLEANED,  /* leftovers were removed */
-	DBT_RECOVERY_BUSY,     /* another run works on it: left alone */
-	DBT_RECOVERY_FAILED,   /* err of the report says why */
+	DBT_RECOVERY_NONE = 0,   /* nothing was to do */
+	DBT_RECOVERY_FINISHED,   /* an interrupted step was carried to its end */
+	DBT_RECOVERY_UNDONE,     /* ... or taken back */
+	DBT_RECOVERY_RETURNED,   /* the copy or a link was lost: the path is the original again */
+	DBT_RECOVERY_REPROMOTED, /* what had lost its copy was promoted again: flow/repromote.h */
+	DBT_RECOVERY_ENDED,      /* nothing of it was left on disk */
+	DBT_RECOVERY_CLEANED,    /* leftovers were removed */
+	DBT_RECOVERY_BUSY,       /* another run works on it: left alone */
+	DBT_RECOVERY_WAITING,    /* at boot: its filesystem is not mounted yet: left alone */
+	DBT_RECOVERY_FAILED,     /* err of the report says why */
 };
 
 struct dbt_recovered {
@@ -30,9 +32,20 @@ struct dbt_recovery_report {
 	size_t n_failed;
 };
 
-/* Goes through the whole ledger. Returns 0 also when single promotions could not be recovered (n_failed); an error
+/* Goes through the whole ledger and adds to the report, which the caller releases in any case. Returns 0 also when single promotions could not be recovered (n_failed); an error
  * only when the ledger itself cannot be used. */
 int dbt_recover(struct dbt_flow *flow, struct dbt_recovery_report *ret, struct dbt_err *err);
+
+/* The same while the system comes up, when a database that is not there may only be on a filesystem that is mounted
+ * later: its promotion is left alone and reported as waiting. */
+int dbt_recover_boot(struct dbt_flow *flow, struct dbt_recovery_report *ret, struct dbt_err *err);
+
+/* Adds a line; text is copied, may be NULL. 0 or -ENOMEM. */
+int dbt_recovery_report_add(struct dbt_recovery_report *report, const struct dbt_promotion *p,
+                            enum dbt_recovery what, const char *text);
+
+/* What the ledger records as the reason of a promotion that recover returned because its copy had vanished. */
+#define DBT_RECOVERY_LOST "the copy had vanished"
 
 void dbt_recovery_report_release(struct dbt_recovery_report *report);
 

@@ -4,6 +4,11 @@
 DESTDIR=$TMP/root cmake --install "$DBT_BUILD" --prefix /usr >/dev/null
 cd "$TMP/root"
 wanted='./usr/bin/dbtier
+./usr/lib/systemd/system/dbtier-recover.service
+./usr/lib/systemd/system/dbtier-recover@.service
+./usr/lib/systemd/system/dbtier-repromote.service
+./usr/lib/systemd/system/dbtier-status.service
+./usr/lib/systemd/system/dbtier-status.timer
 ./usr/share/bash-completion/completions/dbtier
 ./usr/share/man/man1/dbtier.1
 ./usr/share/man/man5/dbtier.conf.5

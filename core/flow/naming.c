@@ -128,20 +128,34 @@ static const struct dbt_format *format_by_head(int fd, const char *name, uint64_
 	return found;
 }
 
-/* By an ending that only one format of the catalogue has. */
+static bool fits(const char *pattern, const char *name)
+{
+	return is_telling(pattern) && dbt_pattern_fits(pattern, NULL, name);
+}
+
+static bool has_name(const struct dbt_format *format, const char *name)
+{
+	for (const struct dbt_lead *l = format->leads; l && l->pattern; l++)
+		if (fits(l->pattern, name))
+			return true;
+	for (const struct dbt_rule *r = format->rules; r && r->pattern; r++)
+		if (fits(r->pattern, name))
+			return true;
+	return false;
+}
+
+/* By a name that only one format of the catalogue has. */
 static const struct dbt_format *format_by_name(const char *name)
 {
 	const struct dbt_format *found = NULL;
 
-	for (const struct dbt_format *const *f = dbt_formats; *f; f++)
-		for (const struct dbt_rule *r = (*f)->rules; r && r->pattern; r++) {
-			if (!is_telling(r->pattern) || !dbt_pattern_fits(r->pattern, NULL, name) ||
-			    found == *f)
-				continue;
-			if (found)
-				return NULL;
-			found = *f;
-		}
+	for (const struct dbt_format *const *f = dbt_formats; *f; f++) {
+		if ((*f)->shape == DBT_SHAPE_COMPOSITE || !has_name(*f, name))
+			continue;
+		if (found)
+			return NULL;
+		found = *f;
+	}
 	return found;
 }
 

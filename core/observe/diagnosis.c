@@ -110,6 +110,12 @@ static void verdict(struct judge *j, enum dbt_diag_kind kind)
 
 /* --- words --- */
 
+/* Whole jobs: a little more than one is one. */
+static unsigned whole(double jobs)
+{
+	return jobs < 1.5 ? 1 : jobs > 1e6 ? 1000000 : (unsigned)(jobs + 0.5);
+}
+
 static const struct dbt_obs_process *process_of(const struct judge *j,
                                                 const struct dbt_diag_group *g)
 {
@@ -142,6 +148,49 @@ static void say_file(struct judge *j, size_t at)
 		say(j, "inode %llu", (unsigned long long)f->ino);
 }
 
+/* The files that the group reads from the same place, those that matter: "a.dmnd, b.dmnd and 3 more". */
+static void say_files(struct judge *j, size_t main)
+{
+	enum { SHOWN = 4 };
+	const size_t place = j->obs->files.items[j->d->files.items[main].file].place;
+	const double least = j->d->files.items[main].bytes / 20;
+	unsigned n = 0;
+
+	for (size_t i = 0; i < j->g->n_files; i++) {
+		const struct dbt_diag_file *f = &j->d->files.items[j->g->files[i]];
+
+		if (f->bytes < least || j->obs->files.items[f->file].place != place)
+			continue;
+		if (n++ >= SHOWN)
+			continue;
+		say(j, "%s", n > 1 ? ", " : "");
+		say_file(j, j->g->files[i]);
+	}
+	if (n > SHOWN)
+		say(j, " and %u more", n - SHOWN);
+}
+
+/* How many of the group read from a place at a time. */
+static unsigned readers_of(const struct judge *j, size_t place)
+{
+	unsigned n = 0;
+
+	for (size_t p = 0; p < j->obs->processes.n; p++) {
+		bool reads = false;
+
+		for (size_t u = 0; !reads && u < j->obs->uses.n; u++) {
+			const struct dbt_obs_use *use = &j->obs->uses.items[u];
+
+			reads = use->process == p && use->reads.bytes > 0 &&
+			        j->obs->files.items[use->file].place == place &&
+			        dbt_diag_is_alike(&j->obs->processes.items[p],
+			                          &j->obs->processes.items[j->g->first]);
+		}
+		n += reads;
+	}
+	return n < whole(j->g->jobs) ? n : whole(j->g->jobs);
+}
+
 static const struct dbt_obs_place *place_of(const struct judge *j, size_t file)
 {
 	size_t place = j->obs->files.items[j->d->files.items[file].file].place;
@@ -162,6 +211,17 @@ static void say_device(struct judge *j, size_t device)
 
 /* --- what there is --- */
 
+/* State D has other reasons than a disk: vfork(2), a lock of some driver. Who neither reads nor writes waits for none. */
+static bool does_io(const struct judge *j, const struct dbt_diag_group *g)
+{
+	if (g->read_rate < 0 || g->read_rate + g->write_rate >= 4096)
+		return true;
+	for (size_t i = 0; i < g->n_files; i++)
+		if (j->d->files.items[g->files[i]].bytes > 0)
+			return true;
+	return false;
+}
+
 /* The group that waits most; without one that waits, the one that computes most. What the user asked about comes
  * first. */
 static const struct dbt_diag_group *most(const struct judge *j, bool blocked)
@@ -173,6 +233,8 @@ static const struct dbt_diag_group *most(const struct judge *j, bool blocked)
 		double mine = (blocked ? g->blocked : g->running) * g->seconds,
 		       other = best ? (blocked ? best->blocked : best->running) * best->seconds : 0;
 
+		if (blocked && !does_io(j, g))
+			continue;
 		if (best && best->selected != g->selected ? g->selected : mine > other)
 			best = g;
 	}
@@ -224,11 +286,14 @@ static double share_again(const struct judge *j)
 {
 	double again = 0, all = 0;
 
-	for (size_t i = 0; i < j->d->files.n; i++)
-		if (j->d->files.items[i].again >= 0) {
-			again += j->d->files.items[i].again * j->d->files.items[i].bytes;
-			all += j->d->files.items[i].bytes;
-		}
+	for (size_t i = 0; i < j->g->n_files; i++) {
+		const struct dbt_diag_file *f = &j->d->files.items[j->g->files[i]];
+
+		if (f->again < 0)
+			continue;
+		again += f->again * f->bytes;
+		all += f->bytes;
+	}
 	return all > 0 ? again / all : 0;
 }
 
@@ -349,6 +414,7 @@ static void say_class(struct judge *j, const struct dbt_diag_file *f)
 {
 	const struct dbt_obs_file *file = &j->obs->files.items[f->file];
 	char size[DBT_UNITS_TEXT_BYTES];
+	unsigned n;
 
 	if (f->class == DBT_CLASS_UNKNOWN)
 		return;
@@ -357,8 +423,9 @@ static void say_class(struct judge *j, const struct dbt_diag_file *f)
 		say(j, " (declared: %s)", dbt_class_name(file->declared));
 	if (f->mean_bytes > 0)
 		say(j, " in requests of %s", dbt_units_size((uint64_t)f->mean_bytes, size));
-	if (f->readers > 1)
-		say(j, " by %u readers at once", f->readers);
+	n = readers_of(j, file->place);
+	if (n > 1)
+		say(j, " by %u interleaved readers", n);
 }
 
 static void remedy_warm(struct judge *j, size_t file, size_t place)
@@ -370,7 +437,7 @@ static void remedy_warm(struct judge *j, size_t file, size_t place)
 		return;
 	say(j, "it fits in memory (%s of %s free): read it once before the jobs start (cat ",
 	    dbt_units_size((uint64_t)set, size), dbt_units_size((uint64_t)free_bytes, memory));
-	say_file(j, file);
+	say_files(j, file);
 	say(j, " >/dev/null), then only the first one waits");
 	(void)remedy(j, DBT_REMEDY_WARM);
 }
@@ -412,7 +479,7 @@ static void remedy_move(struct judge *j, size_t file, struct dbt_forecast *f)
 		r = remedy(j, DBT_REMEDY_LEAVE);
 	} else {
 		say(j, "promote ");
-		say_file(j, file);
+		say_files(j, file);
 		say(j, " to %s: ", to->mount);
 		say_times(j, f);
 		r = remedy(j, DBT_REMEDY_PROMOTE);
@@ -420,12 +487,6 @@ static void remedy_move(struct judge *j, size_t file, struct dbt_forecast *f)
 	r->factor = f->factor;
 	r->basis = f->basis;
 	f->basis = NULL;
-}
-
-/* Whole jobs: a little more than one is one. */
-static unsigned whole(double jobs)
-{
-	return jobs < 1.5 ? 1 : jobs > 1e6 ? 1000000 : (unsigned)(jobs + 0.5);
 }
 
 static void remedy_jobs(struct judge *j, const struct dbt_forecast *f)
@@ -457,7 +518,7 @@ static int judge_storage(struct judge *j)
 	say(j, " waits %.0f %% of the time for reads", j->g->blocked * 100);
 	if (file != DBT_OBS_NONE) {
 		say(j, " of ");
-		say_file(j, file);
+		say_files(j, file);
 		say_class(j, &j->d->files.items[file]);
 	} else {
 		say(j, " of files that could not be told");

@@ -61,6 +61,7 @@ struct dbt_diag_file {
 	double rate, misses_s;
 	double mean_bytes, jumps, again; /* size of a request, shares; below 0 unknown */
 	unsigned readers;
+	bool selected;        /* used by a process that the user asked about */
 	enum dbt_class class; /* as observed; UNKNOWN where there was too little to tell */
 	bool fits_declared;   /* ... which is what is declared */
 	const char *source;   /* "page cache trace", "file positions", "/proc/PID/io"; static */

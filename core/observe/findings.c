@@ -24,8 +24,10 @@ static double traced_bytes(const struct dbt_observation *obs, const struct dbt_o
 {
 	const struct dbt_obs_process *p = &obs->processes.items[u->process];
 
-	/* Pages of a file that is written come into the page cache as well. */
-	if ((u->how & DBT_OBS_WRITES) && p->has_io && 2 * p->written_bytes >= u->reads.bytes)
+	/* Pages of a file that is written come into the page cache as well: then the process has read less from
+	 * devices than came. */
+	if (p->has_io && (2 * p->read_bytes < u->reads.bytes ||
+	                  ((u->how & DBT_OBS_WRITES) && 2 * p->written_bytes >= u->reads.bytes)))
 		return 0;
 	return (double)u->reads.bytes;
 }
@@ -128,6 +130,8 @@ static int by_bytes(const void *a, const void *b)
 {
 	const struct dbt_diag_file *x = a, *y = b;
 
+	if (x->selected != y->selected)
+		return x->selected ? -1 : 1;
 	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
 }
 
@@ -151,13 +155,14 @@ int dbt_find_files(const struct dbt_observation *obs, struct dbt_diagnosis *d)
 		if (!is_readable(obs, f))
 			continue;
 		for (size_t k = 0; k < obs->uses.n; k++) {
-			double n;
+			double n, bytes;
 
 			if (obs->uses.items[k].file != i)
 				continue;
-			if (dbt_use_bytes(obs, &obs->uses.items[k], &n, &sum.source) > 0)
-				sum.readers++;
-			sum.bytes += dbt_use_bytes(obs, &obs->uses.items[k], &n, &sum.source);
+			bytes = dbt_use_bytes(obs, &obs->uses.items[k], &n, &sum.source);
+			sum.readers += bytes > 0;
+			sum.bytes += bytes;
+			sum.selected |= obs->processes.items[obs->uses.items[k].process].selected;
 			requests &= n >= 0 || obs->traced;
 			sum.requests += n > 0 ? n : 0;
 			written &= traced_bytes(obs, &obs->uses.items[k]) <= 0;
@@ -197,9 +202,37 @@ static double activity(const struct dbt_obs_process *p)
 	return p->ticks > 0 ? ticks / p->ticks * p->seconds : (double)p->cpu_ns / 1e9;
 }
 
-static bool is_alike(const struct dbt_obs_process *a, const struct dbt_obs_process *b)
+/* Programs that run others' programs: their own name tells nothing. */
+static bool is_interpreter(const char *name)
 {
-	return a->uid == b->uid && strcmp(a->name, b->name) == 0;
+	static const char *const names[] = { "python", "perl", "java", "R",    "Rscript",
+		                             "bash",   "sh",   "ruby", "node", "dash" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		size_t len = strlen(names[i]);
+
+		if (strncmp(name, names[i], len) == 0 &&
+		    name[len + strspn(name + len, "0123456789.")] == '\0')
+			return true;
+	}
+	return false;
+}
+
+/* The first two words of the command lines are the same: the interpreter and the script. */
+static bool same_script(const char *a, const char *b)
+{
+	unsigned words = 0;
+
+	for (; *a && *a == *b; a++, b++)
+		if (*a == ' ' && ++words == 2)
+			return true;
+	return (*a == '\0' || *a == ' ') && (*b == '\0' || *b == ' ') && words > 0;
+}
+
+bool dbt_diag_is_alike(const struct dbt_obs_process *a, const struct dbt_obs_process *b)
+{
+	return a->uid == b->uid && a->selected == b->selected && strcmp(a->name, b->name) == 0 &&
+	       (!is_interpreter(a->name) || same_script(a->command, b->command));
 }
 
 static void add_process(const struct dbt_observation *obs, size_t i, struct dbt_diag_group *g)
@@ -257,7 +290,8 @@ static int add_files(const struct dbt_observation *obs, const struct dbt_diagnos
 	for (size_t f = 0; f < d->files.n; f++)
 		for (size_t u = 0; u < obs->uses.n; u++)
 			if (obs->uses.items[u].file == d->files.items[f].file &&
-			    is_alike(first, &obs->processes.items[obs->uses.items[u].process])) {
+			    dbt_diag_is_alike(first,
+			                      &obs->processes.items[obs->uses.items[u].process])) {
 				g->files[g->n_files++] = f;
 				break;
 			}
@@ -286,8 +320,8 @@ int dbt_find_groups(const struct dbt_observation *obs, struct dbt_diagnosis *d)
 		struct dbt_diag_group *g = NULL;
 
 		for (size_t k = 0; !g && k < d->groups.n; k++)
-			if (is_alike(&obs->processes.items[d->groups.items[k].first],
-			             &obs->processes.items[i]))
+			if (dbt_diag_is_alike(&obs->processes.items[d->groups.items[k].first],
+			                      &obs->processes.items[i]))
 				g = &d->groups.items[k];
 		if (!g)
 			g = dbt_vec_push(&d->groups);

@@ -13,6 +13,9 @@ int dbt_find_devices(const struct dbt_observation *obs, struct dbt_diagnosis *d)
 double dbt_use_bytes(const struct dbt_observation *obs, const struct dbt_obs_use *use,
                      double *ret_requests, const char **ret_source);
 
+/* They count as one line: the same program of the same user. */
+bool dbt_diag_is_alike(const struct dbt_obs_process *a, const struct dbt_obs_process *b);
+
 /* The class is one that jumps: latency counts, not throughput. */
 bool dbt_diag_is_random(const struct dbt_diag_file *file);
 

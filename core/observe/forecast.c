@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* What a group reads from one place: per second of observation. */
 struct demand {
@@ -17,10 +16,8 @@ struct demand {
 static bool belongs(const struct dbt_observation *obs, const struct dbt_diag_group *g,
                     const struct dbt_obs_use *u)
 {
-	const struct dbt_obs_process *a = &obs->processes.items[g->first],
-				     *b = &obs->processes.items[u->process];
-
-	return a->uid == b->uid && strcmp(a->name, b->name) == 0;
+	return dbt_diag_is_alike(&obs->processes.items[g->first],
+	                         &obs->processes.items[u->process]);
 }
 
 static void add_demand(const struct dbt_observation *obs, const struct dbt_diagnosis *d,
@@ -160,11 +157,22 @@ static double service_now(const struct dbt_observation *obs, const struct dbt_di
 	return v->read_rate > 0 ? v->busy * smaller(bytes / v->read_rate, 1) : 0;
 }
 
+/* The share of the time that is no waiting for reads. Of jobs that hardly do anything else, ticks tell it badly: the CPU
+ * time of a single thread is exact. */
+static double staying(const struct dbt_diag_group *g)
+{
+	const double ticks = 1 - g->blocked, other = larger(ticks - g->running, 0);
+
+	if (g->threads > 1 || ticks > 0.3)
+		return ticks;
+	return smaller(ticks, g->cpus / g->jobs + other);
+}
+
 int dbt_forecast(const struct dbt_observation *obs, const struct dbt_diagnosis *d,
                  const struct dbt_diag_group *g, size_t from, size_t to, struct dbt_forecast *ret)
 {
 	struct demand n = { 0 };
-	double computing, then, busy, cpus;
+	double computing, then, busy, cpus, others;
 
 	*ret = (struct dbt_forecast){ .waiting_now = g->blocked };
 	for (size_t i = 0; i < g->n_files; i++)
@@ -173,7 +181,7 @@ int dbt_forecast(const struct dbt_observation *obs, const struct dbt_diagnosis *
 	if (g->jobs <= 0 || obs->seconds <= 0)
 		return 0;
 	/* In one second of observation: job-seconds that are no waiting, and that stay. */
-	computing = g->jobs * (1 - g->blocked);
+	computing = g->jobs * staying(g);
 	busy = service_now(obs, d, from, &n);
 	if (busy > 0)
 		ret->jobs_now = (computing + busy) / busy;
@@ -181,6 +189,10 @@ int dbt_forecast(const struct dbt_observation *obs, const struct dbt_diagnosis *
 	    !waiting(&obs->places.items[to].speeds, &n, g->jobs, &then))
 		return 0;
 	then = smaller(then, g->jobs * g->blocked);
+	/* When they wait less they want their CPUs in less time: what others leave of them may be too little. */
+	others = larger(larger(obs->machine.busy, 0) * obs->machine.cpus - g->cpus, 0);
+	cpus = larger(obs->machine.cpus - others, obs->machine.cpus / 2.0);
+	computing = larger(computing, g->jobs * smaller(g->cpus / cpus, 1) - then);
 	ret->factor = g->jobs / larger(computing + then, g->jobs / 1000);
 	ret->waiting_then = then / larger(computing + then, 1e-9);
 	busy = service(&obs->places.items[to].speeds, &n);

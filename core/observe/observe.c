@@ -188,6 +188,13 @@ static int take_read(struct observer *o, const struct dbt_trace_event *e)
 		use = use_of(o, process, read.file);
 		if (!use)
 			return -ENOMEM;
+		/* While it has the file open its name can be had. */
+		if (!file->path && use->reads.requests + use->reads.faults == 0 && !use->how) {
+			if (dbt_tasks_look(o->tasks, process) < 0)
+				return -ENOMEM;
+			file = &o->obs->files.items[read.file];
+			use = use_of(o, process, read.file);
+		}
 	}
 	if (e->kind == DBT_TRACE_FAULT) {
 		file->reads.faults++;

@@ -44,6 +44,8 @@ struct task {
 	uint64_t first_cpu, first_faults, first_delay, delay_ticks;
 	uint64_t first_private, last_private;
 	struct dbt_obs_process first; /* its io figures when it was first followed */
+	int stat_fd;                  /* -1: not followed, or gone */
+	unsigned listed_threads;      /* when they were last listed */
 	struct {
 		struct thread *items;
 		size_t n, cap;
@@ -297,9 +299,12 @@ static int list_threads(struct dbt_tasks *t, struct task *task, bool young)
 		else if (tid > 0 && task->threads.n < MAX_THREADS)
 			r = add_thread(t, task, tid, young);
 	}
-	for (size_t i = 0; i < task->threads.n; i++)
+	task->listed_threads = 0;
+	for (size_t i = 0; i < task->threads.n; i++) {
 		if (!task->threads.items[i].listed)
 			drop_thread(t, &task->threads.items[i]);
+		task->listed_threads += task->threads.items[i].listed;
+	}
 	return r;
 }
 
@@ -347,6 +352,9 @@ static int follow(struct dbt_tasks *t, struct task *task, const struct dbt_task_
 		task->first_faults = stat->major_faults;
 		task->first_delay = stat->delay_ticks;
 	}
+	(void)snprintf(text, sizeof(text), "%d/stat", task->pid);
+	task->stat_fd = t->open < MAX_OPEN ? openat(t->proc, text, O_RDONLY | O_CLOEXEC) : -1;
+	t->open += task->stat_fd >= 0;
 	return list_threads(t, task, young);
 }
 
@@ -358,6 +366,23 @@ static bool does_something(const struct dbt_tasks *t, const struct task *task,
 	return stat->state == 'D' || stat->state == 'R' || t->opts.n_paths > 0 ||
 	       (task->cpu_ticks != stat->cpu_ticks && !t->first_walk) ||
 	       (task->major_faults != stat->major_faults && !t->first_walk);
+}
+
+/* It became another program by execve(2). */
+static int rename_process(const struct dbt_tasks *t, struct dbt_obs_process *p, const char *name)
+{
+	char *new_name = strdup(name), *command = command_line(t, p->pid, name);
+
+	if (!new_name || !command) {
+		free(new_name);
+		free(command);
+		return -ENOMEM;
+	}
+	free(p->name);
+	free(p->command);
+	p->name = new_name;
+	p->command = command;
+	return 0;
 }
 
 static int update(struct dbt_tasks *t, struct task *task, const struct dbt_task_stat *stat,
@@ -382,6 +407,12 @@ static int update(struct dbt_tasks *t, struct task *task, const struct dbt_task_
 	if (r < 0 || task->at == DBT_OBS_NONE)
 		return r;
 	p = &t->obs->processes.items[task->at];
+	if (strcmp(p->name, stat->name) != 0) {
+		r = rename_process(t, p, stat->name);
+		if (r < 0)
+			return r;
+		files = true;
+	}
 	p->threads = stat->threads > p->threads ? stat->threads : p->threads;
 	task->last_ns = t->ctx->sys->now_ns();
 	read_io(t, task->pid, p);
@@ -401,16 +432,54 @@ static struct task *insert_task(struct dbt_tasks *t, int pid)
 		return NULL;
 	for (at = t->tasks.n - 1; at > 0 && t->tasks.items[at - 1].pid > pid; at--)
 		t->tasks.items[at] = t->tasks.items[at - 1];
-	t->tasks.items[at] = (struct task){ .pid = pid, .at = DBT_OBS_NONE };
+	t->tasks.items[at] = (struct task){ .pid = pid, .at = DBT_OBS_NONE, .stat_fd = -1 };
 	return &t->tasks.items[at];
 }
 
 static void end_task(struct dbt_tasks *t, struct task *task)
 {
+	if (task->stat_fd >= 0) {
+		(void)close(task->stat_fd);
+		task->stat_fd = -1;
+		t->open--;
+	}
 	for (size_t i = 0; i < task->threads.n; i++)
 		drop_thread(t, &task->threads.items[i]);
-	if (task->at != DBT_OBS_NONE)
-		t->obs->processes.items[task->at].ended = true;
+}
+
+static uint64_t minus(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static void finish_task(struct dbt_tasks *t, const struct task *task)
+{
+	struct dbt_obs_process *p = &t->obs->processes.items[task->at];
+	uint64_t top = 0, others = 0, whole = minus(task->cpu_ticks, task->first_cpu);
+
+	for (size_t i = 0; i < task->threads.n; i++) {
+		const struct thread *th = &task->threads.items[i];
+		uint64_t own = minus(th->cpu_ticks, th->first_ticks);
+
+		if (th->tid == task->pid)
+			continue;
+		others += own;
+		top = own > top ? own : top;
+	}
+	/* What the others did not do, the first one did. */
+	if (whole > others && whole - others > top)
+		top = whole - others;
+	p->seconds = (double)minus(task->last_ns, task->followed_ns) / 1e9;
+	p->cpu_ns = (uint64_t)((double)whole * t->tick_ns);
+	p->top_thread_ns = (uint64_t)((double)top * t->tick_ns);
+	p->delay_ns = (uint64_t)((double)minus(task->delay_ticks, task->first_delay) * t->tick_ns);
+	p->major_faults = minus(task->major_faults, task->first_faults);
+	p->grown_bytes = minus(task->last_private, task->first_private);
+	if (p->has_io && (task->first.has_io || task->first_cpu == 0)) {
+		p->read_bytes = minus(p->read_bytes, task->first.read_bytes);
+		p->written_bytes = minus(p->written_bytes, task->first.written_bytes);
+		p->called_bytes = minus(p->called_bytes, task->first.called_bytes);
+	}
 }
 
 static int look_at_process(struct dbt_tasks *t, int pid, bool files)
@@ -427,9 +496,11 @@ static int look_at_process(struct dbt_tasks *t, int pid, bool files)
 		return -ENOMEM;
 	if (task->start_ticks != 0 && task->start_ticks != stat.start_ticks) {
 		/* The number went to another process. */
+		if (task->at != DBT_OBS_NONE)
+			finish_task(t, task);
 		end_task(t, task);
 		free(task->threads.items);
-		*task = (struct task){ .pid = pid, .at = DBT_OBS_NONE };
+		*task = (struct task){ .pid = pid, .at = DBT_OBS_NONE, .stat_fd = -1 };
 	}
 	if (task->start_ticks == 0) {
 		task->start_ticks = stat.start_ticks;
@@ -457,8 +528,11 @@ int dbt_tasks_walk(struct dbt_tasks *t, bool files)
 		if (isdigit((unsigned char)de->d_name[0]))
 			r = look_at_process(t, (int)strtol(de->d_name, NULL, 10), files);
 	for (size_t i = 0; i < t->tasks.n; i++)
-		if (!t->tasks.items[i].seen)
+		if (!t->tasks.items[i].seen) {
 			end_task(t, &t->tasks.items[i]);
+			if (t->tasks.items[i].at != DBT_OBS_NONE)
+				t->obs->processes.items[t->tasks.items[i].at].ended = true;
+		}
 	t->first_walk = false;
 	return r;
 }
@@ -491,36 +565,67 @@ size_t dbt_tasks_process_of(struct dbt_tasks *t, int tid, bool ask)
 	return task ? task->at : DBT_OBS_NONE;
 }
 
+int dbt_tasks_look(struct dbt_tasks *t, size_t process)
+{
+	return dbt_files_look(t->files, process);
+}
+
 /* --- a tick --- */
+
+static bool read_stat(int fd, struct dbt_task_stat *ret)
+{
+	char text[STAT_BYTES];
+	ssize_t len = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+
+	text[len > 0 ? len : 0] = '\0';
+	return len > 0 && dbt_task_stat_parse(text, ret) && ret->state != 'Z' && ret->state != 'X';
+}
+
+/* The process as a whole: its sums, whether it became another program, and how many threads there are: a worker may
+ * come and go between two walks. False: it is gone. */
+static bool tick_whole(struct dbt_tasks *t, struct task *task, struct dbt_task_stat *stat)
+{
+	struct dbt_obs_process *p = &t->obs->processes.items[task->at];
+
+	if (!read_stat(task->stat_fd, stat))
+		return false;
+	task->cpu_ticks = stat->cpu_ticks;
+	task->major_faults = stat->major_faults;
+	task->delay_ticks = stat->delay_ticks;
+	p->threads = stat->threads > p->threads ? stat->threads : p->threads;
+	if (strcmp(p->name, stat->name) != 0)
+		(void)rename_process(t, p, stat->name);
+	if (stat->threads != task->listed_threads && task->threads.n < MAX_THREADS)
+		(void)list_threads(t, task, true);
+	return true;
+}
 
 static void tick_process(struct dbt_tasks *t, struct task *task)
 {
 	struct dbt_obs_process *p = &t->obs->processes.items[task->at];
-	unsigned blocked = 0, alive = 0;
+	struct dbt_task_stat stat;
+	unsigned blocked = 0;
 	bool running = false;
 
-	for (size_t i = 0; i < task->threads.n; i++) {
+	if (!tick_whole(t, task, &stat))
+		return;
+	/* Of a single thread the state is known now. */
+	running = stat.state == 'R';
+	blocked = stat.state == 'D';
+	for (size_t i = 0; stat.threads > 1 && i < task->threads.n; i++) {
 		struct thread *thread = &task->threads.items[i];
-		struct dbt_task_stat stat;
-		char text[STAT_BYTES];
-		ssize_t len;
+		struct dbt_task_stat own;
 
-		if (thread->fd < 0)
+		if (thread->fd < 0 || thread->tid == task->pid)
 			continue;
-		len = pread(thread->fd, text, sizeof(text) - 1, 0);
-		text[len > 0 ? len : 0] = '\0';
-		if (len <= 0 || !dbt_task_stat_parse(text, &stat) || stat.state == 'Z' ||
-		    stat.state == 'X') {
+		if (!read_stat(thread->fd, &own)) {
 			drop_thread(t, thread);
 			continue;
 		}
-		alive++;
-		thread->cpu_ticks = stat.cpu_ticks;
-		running |= stat.state == 'R';
-		blocked += stat.state == 'D';
+		thread->cpu_ticks = own.cpu_ticks;
+		running |= own.state == 'R';
+		blocked += own.state == 'D';
 	}
-	if (alive == 0)
-		return;
 	task->last_ns = t->ctx->sys->now_ns();
 	p->ticks++;
 	p->ticks_running += running;
@@ -531,7 +636,7 @@ static void tick_process(struct dbt_tasks *t, struct task *task)
 void dbt_tasks_tick(struct dbt_tasks *t)
 {
 	for (size_t i = 0; i < t->tasks.n; i++)
-		if (t->tasks.items[i].at != DBT_OBS_NONE && t->tasks.items[i].threads.n > 0)
+		if (t->tasks.items[i].at != DBT_OBS_NONE && t->tasks.items[i].stat_fd >= 0)
 			tick_process(t, &t->tasks.items[i]);
 	dbt_files_tick(t->files);
 }
@@ -584,8 +689,7 @@ void dbt_tasks_free(struct dbt_tasks *t)
 	if (!t)
 		return;
 	for (size_t i = 0; i < t->tasks.n; i++) {
-		for (size_t k = 0; k < t->tasks.items[i].threads.n; k++)
-			drop_thread(t, &t->tasks.items[i].threads.items[k]);
+		end_task(t, &t->tasks.items[i]);
 		free(t->tasks.items[i].threads.items);
 	}
 	free(t->tasks.items);
@@ -596,44 +700,12 @@ void dbt_tasks_free(struct dbt_tasks *t)
 	free(t);
 }
 
-static uint64_t minus(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
-static void finish_task(struct dbt_tasks *t, const struct task *task)
-{
-	struct dbt_obs_process *p = &t->obs->processes.items[task->at];
-	uint64_t top = 0, threads = 0, whole = minus(task->cpu_ticks, task->first_cpu);
-
-	for (size_t i = 0; i < task->threads.n; i++) {
-		const struct thread *th = &task->threads.items[i];
-		uint64_t own = minus(th->cpu_ticks, th->first_ticks);
-
-		threads += own;
-		top = own > top ? own : top;
-	}
-	/* The ticks saw the threads later than the last walk saw the process. */
-	whole = threads > whole ? threads : whole;
-	p->seconds = (double)minus(task->last_ns, task->followed_ns) / 1e9;
-	p->cpu_ns = (uint64_t)((double)whole * t->tick_ns);
-	p->top_thread_ns = (uint64_t)((double)top * t->tick_ns);
-	p->delay_ns = (uint64_t)((double)minus(task->delay_ticks, task->first_delay) * t->tick_ns);
-	p->major_faults = minus(task->major_faults, task->first_faults);
-	p->grown_bytes = minus(task->last_private, task->first_private);
-	if (p->has_io && (task->first.has_io || task->first_cpu == 0)) {
-		p->read_bytes = minus(p->read_bytes, task->first.read_bytes);
-		p->written_bytes = minus(p->written_bytes, task->first.written_bytes);
-		p->called_bytes = minus(p->called_bytes, task->first.called_bytes);
-	}
-}
-
 void dbt_tasks_finish(struct dbt_tasks *t)
 {
 	uint64_t delays = 0;
 	char text[16];
 
-	(void)dbt_tasks_walk(t, true);
+	(void)dbt_tasks_walk(t, false);
 	for (size_t i = 0; i < t->tasks.n; i++)
 		if (t->tasks.items[i].at != DBT_OBS_NONE)
 			finish_task(t, &t->tasks.items[i]);

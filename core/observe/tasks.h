@@ -36,6 +36,9 @@ void dbt_tasks_tick(struct dbt_tasks *tasks);
  * on. DBT_OBS_NONE for others, kernel threads and what is gone. */
 size_t dbt_tasks_process_of(struct dbt_tasks *tasks, int tid, bool ask);
 
+/* Looks at the files of a followed process out of turn: it reads one whose name is not known. 0 or -ENOMEM. */
+int dbt_tasks_look(struct dbt_tasks *tasks, size_t process);
+
 /* Puts the sums into obs->processes. */
 void dbt_tasks_finish(struct dbt_tasks *tasks);
 

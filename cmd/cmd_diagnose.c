@@ -7,6 +7,7 @@
 #include "cmd/recording.h"
 #include "cmd/runner.h"
 #include "cmd/screenful.h"
+#include "flow/observed.h"
 #include "flow/stall.h"
 
 #include <errno.h>
@@ -177,6 +178,20 @@ static bool command_ended(void *data)
 	return runner_poll(data);
 }
 
+/* For scan and its forecasts. That it is not remembered is no failure of the diagnosis. */
+static void remember(struct app *app, const struct dbt_observation *obs)
+{
+	struct dbt_diagnosis d;
+	struct dbt_err err = { 0 };
+
+	if (dbt_diagnose(obs, &d) < 0)
+		return;
+	if (dbt_observed_remember(&app->ctx, app->state_dir, obs, &d, &err) < 0)
+		dbt_ctx_log(&app->ctx, DBT_LOG_WARNING, "what was seen is not remembered: %s",
+		            err.text);
+	dbt_diagnosis_release(&d);
+}
+
 static int observe_once(struct app *app, const struct diagnose_args *args,
                         const struct dbt_stall_opts *stall, const struct runner *command,
                         struct dbt_err *err)
@@ -190,6 +205,7 @@ static int observe_once(struct app *app, const struct diagnose_args *args,
 		obs.command = strdup(command->words[0]);
 		obs.command_seconds = command->ended ? command->seconds : 0;
 	}
+	remember(app, &obs);
 	if (args->mask)
 		r = recording_mask(&obs);
 	if (r < 0)

@@ -104,6 +104,16 @@ static json_t *get_class(const void *row)
 	return db->mixed ? json_null() : table_json_text(dbt_class_name(db->class));
 }
 
+static json_t *get_observed(const void *row)
+{
+	const struct dbt_database *db = db_of(row);
+	bool observed = false;
+
+	for (size_t i = 0; i < db->n_members; i++)
+		observed |= db->members[i].observed;
+	return json_boolean(observed);
+}
+
 static json_t *get_tier(const void *row)
 {
 	const struct dbt_place *place = place_of(row);
@@ -190,6 +200,11 @@ static json_t *member_class(const void *row)
 	return table_json_text(dbt_class_name(((const struct dbt_member *)row)->class));
 }
 
+static json_t *member_observed(const void *row)
+{
+	return json_boolean(((const struct dbt_member *)row)->observed);
+}
+
 static json_t *member_hot(const void *row)
 {
 	return json_boolean(((const struct dbt_member *)row)->hot);
@@ -201,6 +216,7 @@ static const struct column member_columns[] = {
 	{ .key = "size", .type = COLUMN_SIZE, .get = member_size },
 	{ .key = "access", .get = member_access },
 	{ .key = "class", .get = member_class },
+	{ .key = "observed", .type = COLUMN_BOOL, .get = member_observed },
 	{ .key = "hot", .type = COLUMN_BOOL, .get = member_hot },
 	{ 0 },
 };
@@ -237,6 +253,10 @@ static const struct column columns[] = {
 	  .get = get_access,
 	  .help = "how its tool reads it: random, mapped, stream, loaded, mixed or cold" },
 	{ .key = "class", .get = get_class, .help = "the same, finer" },
+	{ .key = "observed",
+	  .type = COLUMN_BOOL,
+	  .get = get_observed,
+	  .help = "that is what diagnose saw, not what the format declares" },
 	{ .key = "tier",
 	  .shown = true,
 	  .get = get_tier,

@@ -14,7 +14,7 @@ _dbtier_words()
 	scan)
 		options='--no-probe --min-size --format --all --exclude --one-file-system --follow'
 		operand='file'
-		columns='name format path size files access class tier device mount cached complete state gain advice note children'
+		columns='name format path size files access class observed tier device mount cached complete state gain advice note children'
 		;;
 	formats)
 		options=''
@@ -67,7 +67,7 @@ _dbtier_words()
 		columns='id name path copy original size xxh128 state seconds members'
 		;;
 	recover)
-		options=''
+		options='--boot --repromote'
 		operand='none'
 		columns='id path action detail'
 		;;

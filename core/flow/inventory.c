@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/vec.h"
+#include "flow/observed.h"
 #include "flow/places.h"
 #include "flow/remember.h"
 #include "sys/io.h"
@@ -247,6 +248,21 @@ static void remember(struct work *work)
 	}
 }
 
+/* How databases were seen to be read outranks what their formats say. */
+static void apply_observed(struct work *work)
+{
+	struct dbt_observed_list observed;
+	struct dbt_err err = { 0 };
+
+	if (dbt_observed_load(work->ctx, work->opts->state_dir, work->opts->system_state_dir,
+	                      &observed, &err) < 0)
+		dbt_ctx_log(work->ctx, DBT_LOG_WARNING, "%s", err.text);
+	for (size_t i = 0; observed.n > 0 && i < work->inventory->n_scans; i++)
+		for (size_t k = 0; k < work->inventory->scans[i].n_databases; k++)
+			dbt_observed_apply(&observed, &work->inventory->scans[i].databases[k]);
+	dbt_observed_release(&observed);
+}
+
 int dbt_inventory_make(const struct dbt_ctx *ctx, const char *const *paths, size_t n_paths,
                        const struct dbt_inventory_opts *opts, struct dbt_inventory *ret,
                        struct dbt_err *err)
@@ -267,6 +283,8 @@ int dbt_inventory_make(const struct dbt_ctx *ctx, const char *const *paths, size
 		scan_opts.is_ours_data = links;
 	}
 	failed = scan_paths(&work, paths, n_paths, &scan_opts, err);
+	if (failed != -ENOMEM)
+		apply_observed(&work);
 	r = failed == -ENOMEM ? failed : list_items(ret);
 	if (r == 0)
 		r = dbt_places_init(&work.places, ctx, opts, err);

@@ -103,4 +103,31 @@ int dbt_ledger_save_measurements(struct dbt_ledger *ledger, const struct dbt_mea
 int dbt_ledger_load_measurements(struct dbt_ledger *ledger, const char *key,
                                  struct dbt_measurements *ret, struct dbt_err *err);
 
+/* --- how databases were seen to be read ------------------------------------------------------------------ */
+
+struct dbt_observed {
+	char *path;            /* absolute, of the file that was read */
+	char *class_name;      /* dbt_class_name() */
+	uint64_t wall_ns;      /* when */
+	uint64_t rate_bytes_s; /* read from the device */
+	double misses_s;       /* requests a second that were not in memory */
+	uint64_t mean_bytes;
+	double jumps;   /* share of the requests that began elsewhere */
+	double waiting; /* share of their time that its readers waited */
+};
+
+struct dbt_observed_list {
+	struct dbt_observed *items;
+	size_t n, cap;
+};
+void dbt_observed_release(struct dbt_observed_list *list);
+
+/* Replaces what was remembered of the same paths. */
+int dbt_ledger_save_observed(struct dbt_ledger *ledger, const struct dbt_observed_list *list,
+                             struct dbt_err *err);
+
+/* Of one path; NULL: all, by path. None is an empty list. */
+int dbt_ledger_load_observed(struct dbt_ledger *ledger, const char *path,
+                             struct dbt_observed_list *ret, struct dbt_err *err);
+
 #endif

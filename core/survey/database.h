@@ -37,6 +37,7 @@ struct dbt_member {
 	uint64_t size_bytes; /* of the bytes behind the name */
 	enum dbt_class class;
 	bool hot;
+	bool observed;         /* class is what was seen, not what the catalogue declares */
 	bool link_of_database; /* a symbolic link that the database ships itself: stays a link */
 	bool promoted;         /* a link of ours */
 	bool followed;         /* a link of someone else whose file was looked at all the same */

@@ -201,6 +201,10 @@ static int observe_once(struct app *app, const struct diagnose_args *args,
 
 	if (r < 0)
 		return r;
+	if (command && command->failed) {
+		dbt_observation_release(&obs);
+		return dbt_err_sys(err, -command->failed, "cannot run '%s'", command->words[0]);
+	}
 	if (command) {
 		obs.command = strdup(command->words[0]);
 		obs.command_seconds = command->ended ? command->seconds : 0;
@@ -220,10 +224,11 @@ static int observe_once(struct app *app, const struct diagnose_args *args,
 
 /* The command begins when the observation has. Its own end is no failure of ours. */
 static int observe_command(struct app *app, const struct diagnose_args *args,
-                           struct dbt_stall_opts *stall, char **words, struct dbt_err *err)
+                           struct dbt_stall_opts *stall, char **words, size_t n_words,
+                           struct dbt_err *err)
 {
 	struct runner command;
-	int r = runner_start(&command, words, app->ctx.sys, err);
+	int r = runner_start(&command, words, n_words, app->ctx.sys, err);
 
 	if (r < 0)
 		return r;
@@ -234,9 +239,6 @@ static int observe_command(struct app *app, const struct diagnose_args *args,
 	stall->observe.max_ns = args->seconds * 1000000000ULL;
 	r = observe_once(app, args, stall, &command, err);
 	runner_release(&command);
-	if (r == 0 && command.failed)
-		return dbt_err_set(err, DBT_ERR_SYSTEM, -ENOENT, "cannot run '%s': %s", words[0],
-		                   dbt_err_text(command.failed));
 	if (r == 0 && command.ended && command.status != 0)
 		msg_note(app, "'%s' ended with status %d", words[0], command.status);
 	return r;
@@ -321,7 +323,8 @@ static int run(struct app *app, void *data, char **operands, size_t n_operands)
 	else if (r == 0 && args->watch)
 		r = watch(app, &stall, &err);
 	else if (r == 0 && n_operands > n_plain)
-		r = observe_command(app, args, &stall, operands + n_plain, &err);
+		r = observe_command(app, args, &stall, operands + n_plain, n_operands - n_plain,
+		                    &err);
 	else if (r == 0)
 		r = observe_once(app, args, &stall, NULL, &err);
 	subject_release(&subject);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,29 +33,45 @@ _Noreturn static void become(char **words, int go, int report)
 	_exit(127);
 }
 
-int runner_start(struct runner *r, char **words, const struct dbt_sys *sys, struct dbt_err *err)
+/* The child waits at the other end of go; what exec says comes through report. */
+static int split(struct runner *r, const int go[2], const int report[2])
 {
-	int go[2], report[2];
-
-	*r = (struct runner){ .words = words, .sys = sys, .go = -1, .report = -1 };
-	if (pipe2(go, O_CLOEXEC) < 0)
-		return dbt_err_sys(err, -errno, "cannot run '%s'", words[0]);
-	if (pipe2(report, O_CLOEXEC) < 0) {
-		close_pair(go);
-		return dbt_err_sys(err, -errno, "cannot run '%s'", words[0]);
-	}
 	r->pid = fork();
-	if (r->pid < 0) {
-		int code = -errno;
-
-		close_pair(go);
-		close_pair(report);
-		return dbt_err_sys(err, code, "cannot run '%s'", words[0]);
-	}
+	if (r->pid < 0)
+		return -errno;
 	if (r->pid == 0) {
 		(void)close(go[1]);
 		(void)close(report[0]);
-		become(words, go[0], report[1]);
+		become(r->words, go[0], report[1]);
+	}
+	return 0;
+}
+
+int runner_start(struct runner *r, char *const *words, size_t n_words, const struct dbt_sys *sys,
+                 struct dbt_err *err)
+{
+	int go[2], report[2], code;
+
+	*r = (struct runner){ .sys = sys, .go = -1, .report = -1 };
+	r->words = calloc(n_words + 1, sizeof(*r->words));
+	if (!r->words)
+		return dbt_err_sys(err, -ENOMEM, "cannot run '%s'", words[0]);
+	memcpy(r->words, words, n_words * sizeof(*words));
+	code = pipe2(go, O_CLOEXEC) < 0 ? -errno : 0;
+	if (code == 0 && pipe2(report, O_CLOEXEC) < 0) {
+		code = -errno;
+		close_pair(go);
+	} else if (code == 0) {
+		code = split(r, go, report);
+		if (code < 0) {
+			close_pair(go);
+			close_pair(report);
+		}
+	}
+	if (code < 0) {
+		free(r->words);
+		r->words = NULL;
+		return dbt_err_sys(err, code, "cannot run '%s'", words[0]);
 	}
 	(void)close(go[0]);
 	(void)close(report[1]);
@@ -103,4 +120,6 @@ void runner_release(struct runner *r)
 	if (r->report >= 0)
 		(void)close(r->report);
 	r->go = r->report = -1;
+	free(r->words);
+	r->words = NULL;
 }

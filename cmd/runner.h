@@ -6,9 +6,10 @@
 #include "sys/sys.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct runner {
-	char **words; /* borrowed, ended by NULL */
+	char **words; /* ended by NULL; the array is owned, the words are not */
 	const struct dbt_sys *sys;
 	int pid;
 	int go;     /* closing it lets the command begin; -1: it has */

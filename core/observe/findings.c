@@ -167,7 +167,7 @@ int dbt_find_files(const struct dbt_observation *obs, struct dbt_diagnosis *d)
 			sum.requests += n > 0 ? n : 0;
 			written &= traced_bytes(obs, &obs->uses.items[k]) <= 0;
 		}
-		if (sum.bytes <= 0 && (f->database == NULL || f->how == 0))
+		if (sum.bytes <= 0 && (!f->format || f->how == 0))
 			continue;
 		if (!requests || !obs->traced)
 			sum.requests = -1;

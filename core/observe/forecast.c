@@ -7,6 +7,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* A device's requests of this mean size are no stream. */
+static const double SMALL_READ = 32 << 10;
+
 /* What a group reads from one place: per second of observation. */
 struct demand {
 	double random_requests, random_bytes;
@@ -25,6 +28,7 @@ static void add_demand(const struct dbt_observation *obs, const struct dbt_diagn
                        struct demand *sum)
 {
 	double bytes = 0, requests = 0;
+	bool random = dbt_diag_is_random(f);
 
 	for (size_t u = 0; u < obs->uses.n; u++) {
 		const char *source;
@@ -41,8 +45,9 @@ static void add_demand(const struct dbt_observation *obs, const struct dbt_diagn
 		double mean = v == DBT_OBS_NONE ? -1 : d->devices.items[v].mean_bytes;
 
 		requests = mean > 0 ? bytes / mean : bytes / 4096;
+		random |= f->class == DBT_CLASS_UNKNOWN && mean > 0 && mean <= SMALL_READ;
 	}
-	if (dbt_diag_is_random(f)) {
+	if (random) {
 		sum->random_requests += requests / obs->seconds;
 		sum->random_bytes += bytes / obs->seconds;
 	} else {

@@ -21,9 +21,9 @@ struct runner {
 	int failed;     /* errno: it could not be run; 0 */
 };
 
-/* Makes the process, which waits. words ends with NULL. */
-int runner_start(struct runner *runner, char **words, const struct dbt_sys *sys,
-                 struct dbt_err *err);
+/* Makes the process, which waits. */
+int runner_start(struct runner *runner, char *const *words, size_t n_words,
+                 const struct dbt_sys *sys, struct dbt_err *err);
 
 /* Lets it begin, the first time; true once it has ended. */
 bool runner_poll(struct runner *runner);

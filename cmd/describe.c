@@ -22,6 +22,14 @@ static const struct place_holder {
 	{ .name = "bash commands", .print = describe_bash_commands },
 	{ .name = "bash options", .print = describe_bash_options },
 	{ .name = "bash values", .print = describe_bash_values },
+	{ .name = "zsh commands", .print = describe_zsh_commands },
+	{ .name = "zsh globals", .print = describe_zsh_globals },
+	{ .name = "zsh options", .print = describe_zsh_options },
+	{ .name = "fish commands", .print = describe_fish_commands },
+	{ .name = "fish valued", .print = describe_fish_valued },
+	{ .name = "fish options", .print = describe_fish_options },
+	{ .name = "fish operands", .print = describe_fish_operands },
+	{ .name = "fish columns", .print = describe_fish_columns },
 };
 
 enum { N_PLACE_HOLDERS = sizeof(place_holders) / sizeof(place_holders[0]) };

@@ -13,7 +13,7 @@
  * -errno. */
 int describe(FILE *template, FILE *out, struct dbt_err *err);
 
-/* Place holders in describe_man.c and describe_bash.c; cmd is NULL without COMMAND. */
+/* Place holders in describe_man.c, describe_bash.c and so on; cmd is NULL without COMMAND. */
 void describe_man_os(const struct command *cmd, FILE *out);
 void describe_man_synopsis(const struct command *cmd, FILE *out);
 void describe_man_options(const struct command *cmd, FILE *out);
@@ -22,6 +22,14 @@ void describe_man_other_columns(const struct command *cmd, FILE *out);
 void describe_bash_commands(const struct command *cmd, FILE *out);
 void describe_bash_options(const struct command *cmd, FILE *out);
 void describe_bash_values(const struct command *cmd, FILE *out);
+void describe_zsh_commands(const struct command *cmd, FILE *out);
+void describe_zsh_globals(const struct command *cmd, FILE *out);
+void describe_zsh_options(const struct command *cmd, FILE *out);
+void describe_fish_commands(const struct command *cmd, FILE *out);
+void describe_fish_valued(const struct command *cmd, FILE *out);
+void describe_fish_options(const struct command *cmd, FILE *out);
+void describe_fish_operands(const struct command *cmd, FILE *out);
+void describe_fish_columns(const struct command *cmd, FILE *out);
 
 bool describe_is_listed(const struct command *cmd);
 

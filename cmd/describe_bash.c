@@ -73,6 +73,9 @@ static void value_word(const struct opt_spec *opt, FILE *out)
 	case COMPLETE_DIR:
 		(void)fputs("dir", out);
 		break;
+	case COMPLETE_TARGET:
+		(void)fputs("target", out);
+		break;
 	case COMPLETE_FILE:
 		(void)fputs("file", out);
 		break;

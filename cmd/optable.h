@@ -25,6 +25,7 @@ enum opt_kind {
 enum opt_complete {
 	COMPLETE_NONE = 0,
 	COMPLETE_DIR,
+	COMPLETE_TARGET, /* a directory on a fast tier first, then any */
 	COMPLETE_FILE,
 	COMPLETE_COLUMNS,
 	COMPLETE_CHOICES,

@@ -101,7 +101,7 @@ _dbtier_value()
 	ladder' --seconds') value='none' ;;
 	ladder' --svg') value='file' ;;
 	ladder' --compare') value='file' ;;
-	promote' --to') value='dir' ;;
+	promote' --to') value='target' ;;
 	promote' --reserve') value='none' ;;
 	promote' --limit-rate') value='none' ;;
 	rollback' --limit-rate') value='none' ;;
@@ -175,8 +175,25 @@ _dbtier_names()
 	typed=${typed//\\/}
 	[[ $state_dir ]] && ask+=(--state-dir "$state_dir")
 	while IFS= read -r -d '' name; do
+		# Before "--" it would be taken for an option.
+		[[ $name == -* && -z $options_end ]] && continue
 		[[ $name == "$typed"* ]] && _dbtier_quote "$name" && COMPREPLY+=("$quoted")
 	done < <("${ask[@]}" __complete "$1" -- "$typed" 2>/dev/null)
+}
+
+# Where databases could go: what is known to be fast first, then any directory. Behind a quote or ~, and where nothing
+# fast begins so, readline knows better about directories.
+_dbtier_targets()
+{
+	local name quoted
+
+	compopt -o dirnames
+	[[ $cur == [\'\"~]* ]] || _dbtier_names targets
+	((${#COMPREPLY[@]})) || return
+	compopt -o nosort -o nospace
+	while IFS= read -r name; do
+		_dbtier_quote "$name/" && COMPREPLY+=("$quoted")
+	done < <(compgen -d -- "$cur")
 }
 
 # The last of several columns in "name,size,fo".
@@ -221,6 +238,7 @@ _dbtier()
 		_dbtier_value "$command" "$pending"
 		case $value in
 		dir) compopt -o dirnames ;;
+		target) _dbtier_targets ;;
 		file) compopt -o default ;;
 		columns) _dbtier_columns ;;
 		formats) _dbtier_names formats ;;

@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
-# The committed completion is the one that the program describes.
+# The committed completions are those that the program describes, and each shell can read its own.
 . "$(dirname "$0")/../support/lib.sh"
 cd "$DBT_SOURCE/completions"
-"$DBTIER" --describe <dbtier.bash.in >"$TMP/dbtier.bash"
-diff -u dbtier.bash "$TMP/dbtier.bash" || fail "run the build target 'completions' and commit the result"
+for file in dbtier.bash _dbtier dbtier.fish; do
+	"$DBTIER" --describe <$file.in >"$TMP/$file"
+	diff -u $file "$TMP/$file" || fail "run the build target 'completions' and commit the result"
+done
 bash -n dbtier.bash
+! command -v zsh >/dev/null || zsh -n _dbtier
+! command -v fish >/dev/null || fish --no-config -n dbtier.fish

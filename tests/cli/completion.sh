@@ -104,3 +104,25 @@ expect 2 dbtier __complete everything
 expect 0 "$DBTIER" --state-dir "$TMP/none" __complete plain
 out_is_empty
 [[ ! -e $TMP/none ]] || fail "completion made a state directory"
+
+# Directories to promote to: the configured one and those used before first. Nothing hangs on a mount that is dead or
+# slow, because none but local ones of a fast tier is asked; the time is a hint, not a promise.
+mkdir fast
+mkdir -p xdg/dbtier
+echo "target $TMP/fast" >xdg/dbtier/dbtier.conf
+export XDG_CONFIG_HOME=$TMP/xdg
+expect 0 dbtier __complete --notes targets
+equal "$TMP/fast
+configured" "$(tr '\0' '\n' <out | head -n 2)" "the first target"
+if command -v strace >/dev/null; then
+	for kind in plain active formats targets; do
+		strace -f -o trace "$DBTIER" --state-dir "$TMP/state" __complete $kind >/dev/null
+		! grep -E 'open(at)?\(.*"/dev/[^n]|newfstatat\(.*"/(mnt|media|srv)|statfs\("/(mnt|media|srv)' trace ||
+			fail "__complete $kind touches a device or a mount"
+	done
+fi
+start=$(date +%s%N)
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+	dbtier __complete targets >/dev/null
+done
+echo "targets: $((($(date +%s%N) - start) / 10000000)) ms"

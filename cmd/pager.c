@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -47,8 +48,9 @@ static bool page(const char *pager, const char *text)
 	(void)setenv("LESS", "FRX", 0);
 	(void)sigaction(SIGPIPE, &ignore, &before);
 	pipe = popen(pager, "w");
-	if (pipe)
-		(void)fputs(text, pipe);
+	/* What a pager that is gone did not take must not make its exit status an error of ours. */
+	if (pipe && (fputs(text, pipe) == EOF || fflush(pipe) != 0))
+		__fpurge(pipe);
 	status = pipe ? pclose(pipe) : -1;
 	(void)sigaction(SIGPIPE, &before, NULL);
 	return status >= 0 && !(WIFEXITED(status) && WEXITSTATUS(status) == SHELL_FOUND_NOTHING);

@@ -166,7 +166,9 @@ static int run(struct app *app, void *data, char **operands, size_t n_operands)
 
 	if (args->max_bytes > 0 && !args->dna)
 		r = dbt_err_set(&err, DBT_ERR_USAGE, -EINVAL, "--max goes with --dna");
-	if (args->seconds > MAX_SECONDS)
+	else if (args->seconds > 0 && args->dna)
+		r = dbt_err_set(&err, DBT_ERR_USAGE, -EINVAL, "--seconds goes without --dna");
+	else if (args->seconds > MAX_SECONDS)
 		r = dbt_err_set(&err, DBT_ERR_USAGE, -ERANGE, "--seconds takes at most %d",
 		                MAX_SECONDS);
 	if (r == 0 && args->compare)

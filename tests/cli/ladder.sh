@@ -105,6 +105,8 @@ expect 2 dbtier ladder --dna --max 1K
 err_has "--max takes 32K to 4G"
 expect 2 dbtier ladder --max 1M
 err_has "--dna"
+expect 2 dbtier ladder --dna --seconds 1
+err_has "without --dna"
 expect 2 dbtier ladder --compare "$TMP/dna.svg"
 err_has "no answer of 'dbtier ladder --json'"
 expect 2 dbtier ladder -o longest_ns

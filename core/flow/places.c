@@ -105,9 +105,10 @@ static int mount_of_path(const struct dbt_ctx *ctx, const char *path, uint64_t *
 	}
 	fd = ctx->sys->openat(AT_FDCWD, path, O_PATH | O_CLOEXEC, 0);
 	r = fd < 0 ? fd : dbt_ident_fd(ctx, fd, &ident);
-	if (r == 0)
-		*ret_mnt_id = ident.mnt_id;
-	return r;
+	if (r < 0)
+		return r;
+	*ret_mnt_id = ident.mnt_id;
+	return 0;
 }
 
 /* Is a slower than b? Unknown counts as slow: it is not known to be fast. */

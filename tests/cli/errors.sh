@@ -21,6 +21,7 @@ errors=(
 	"unlinkat EIO EACCES+"
 	"mkdirat ENOSPC EDQUOT"
 	"fsync EIO EIO+"
+	"syncfs EIO EIO+"
 	"fallocate ENOSPC EDQUOT EINTR"
 	"ftruncate EIO"
 	"fchmod EPERM"
@@ -75,7 +76,7 @@ once()
 		tolerated=$((tolerated + 1))
 		# Nothing goes on without a flush that it needs (recover may go back instead). Whether the removal of an
 		# empty directory from the target lasts is no such thing.
-		if [[ $call == fsync && $1 != recover ]] && grep INJECTED "$TMP/trace" | grep -qv "<$FAST>"; then
+		if [[ $call == @(fsync|syncfs) && $1 != recover ]] && grep INJECTED "$TMP/trace" | grep -qv "<$FAST>"; then
 			fail "a failing flush was passed over: $WHEN"
 		fi
 	else

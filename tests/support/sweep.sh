@@ -5,8 +5,8 @@
 
 # Calls on names and attributes: every one is tried. Then those that SQLite makes by the dozen for each commit: with
 # DBT_FULL=1 every one, else some of them, spread evenly.
-SWEEP_CALLS=(renameat2 symlinkat linkat unlinkat mkdirat fsync fallocate ftruncate fchmod fchownat utimensat fsetxattr
-	unlink)
+SWEEP_CALLS=(renameat2 symlinkat linkat unlinkat mkdirat fsync syncfs fallocate ftruncate fchmod fchownat utimensat
+	fsetxattr unlink)
 SWEEP_LEDGER_CALLS=(fdatasync pwrite64)
 
 need_strace()
@@ -113,7 +113,7 @@ set_half_rolled_back()
 
 set_half_copied_back()
 {
-	interrupted set_reclaimed fallocate 2 rollback
+	interrupted set_reclaimed utimensat 2 rollback
 }
 
 set_half_returned()
@@ -133,10 +133,11 @@ fresh_ledger()
 	[[ ! -d $TMP/state0 ]] || cp -a "$TMP/state0" "$TMP/state"
 }
 
-# make_world_data: a file and a set at $SLOW, and their bytes in $TMP/reference; FILES names all.
+# make_world_data: a file and a set of smaller ones, which the copy engine treats differently, at $SLOW, and their bytes
+# in $TMP/reference; FILES names all.
 make_world_data()
 {
-	head -c 150000 /dev/urandom >"$SLOW/a.bin"
+	head -c 1500000 /dev/urandom >"$SLOW/a.bin"
 	chown 1234:2345 "$SLOW/a.bin"
 	setfattr -n user.note -v "kept with the file" "$SLOW/a.bin"
 	touch -d '2001-02-03 04:05:06.123456789' "$SLOW/a.bin"

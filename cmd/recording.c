@@ -578,12 +578,42 @@ static int mask_place(struct dbt_obs_place *p, size_t i)
 	return r;
 }
 
+/* The first two words: an interpreter and its script. Which jobs run the same one is what a diagnosis groups by. */
+static size_t script_len(const char *command)
+{
+	size_t len = strcspn(command, " ");
+
+	return command[len] ? len + 1 + strcspn(command + len + 1, " ") : len;
+}
+
+static int mask_commands(struct dbt_observation *obs)
+{
+	size_t *same = calloc(obs->processes.n + 1, sizeof(*same));
+	int r = same ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < obs->processes.n; i++) {
+		const char *mine = obs->processes.items[i].command;
+
+		for (same[i] = 0; same[i] < i; same[i]++) {
+			const char *other = obs->processes.items[same[i]].command;
+
+			if (script_len(mine) == script_len(other) &&
+			    strncmp(mine, other, script_len(mine)) == 0)
+				break;
+		}
+	}
+	for (size_t i = 0; r == 0 && i < obs->processes.n; i++)
+		r = replace(&obs->processes.items[i].command, "command", same[i] + 1, "");
+	free(same);
+	return r;
+}
+
 int recording_mask(struct dbt_observation *obs)
 {
 	int r = mask_users(obs);
 
-	for (size_t i = 0; r == 0 && i < obs->processes.n; i++)
-		r = replace(&obs->processes.items[i].command, "command", i + 1, "");
+	if (r == 0)
+		r = mask_commands(obs);
 	for (size_t i = 0; r == 0 && i < obs->places.n; i++)
 		r = mask_place(&obs->places.items[i], i);
 	for (size_t i = 0; r == 0 && i < obs->files.n; i++) {

@@ -226,7 +226,8 @@ static bool same_script(const char *a, const char *b)
 	for (; *a && *a == *b; a++, b++)
 		if (*a == ' ' && ++words == 2)
 			return true;
-	return (*a == '\0' || *a == ' ') && (*b == '\0' || *b == ' ') && words > 0;
+	/* One of them has no more words than the other has in common with it. */
+	return *a == *b || (words > 0 && (*a == '\0' || *a == ' ') && (*b == '\0' || *b == ' '));
 }
 
 bool dbt_diag_is_alike(const struct dbt_obs_process *a, const struct dbt_obs_process *b)

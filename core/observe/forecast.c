@@ -177,7 +177,7 @@ int dbt_forecast(const struct dbt_observation *obs, const struct dbt_diagnosis *
                  const struct dbt_diag_group *g, size_t from, size_t to, struct dbt_forecast *ret)
 {
 	struct demand n = { 0 };
-	double computing, then, busy, cpus, others;
+	double computing, then, busy, cpus;
 
 	*ret = (struct dbt_forecast){ .waiting_now = g->blocked };
 	for (size_t i = 0; i < g->n_files; i++)
@@ -194,10 +194,8 @@ int dbt_forecast(const struct dbt_observation *obs, const struct dbt_diagnosis *
 	    !waiting(&obs->places.items[to].speeds, &n, g->jobs, &then))
 		return 0;
 	then = smaller(then, g->jobs * g->blocked);
-	/* When they wait less they want their CPUs in less time: what others leave of them may be too little. */
-	others = larger(larger(obs->machine.busy, 0) * obs->machine.cpus - g->cpus, 0);
-	cpus = larger(obs->machine.cpus - others, obs->machine.cpus / 2.0);
-	computing = larger(computing, g->jobs * smaller(g->cpus / cpus, 1) - then);
+	/* When they wait less they want their CPUs in less time: there may be too few. */
+	computing = larger(computing, g->jobs * smaller(g->cpus / obs->machine.cpus, 1) - then);
 	ret->factor = g->jobs / larger(computing + then, g->jobs / 1000);
 	ret->waiting_then = then / larger(computing + then, 1e-9);
 	busy = service(&obs->places.items[to].speeds, &n);

@@ -42,12 +42,20 @@ static uint64_t free_memory(const struct dbt_ctx *ctx)
 
 /* ---- items ---- */
 
+static const char *first_member(const struct dbt_database *db)
+{
+	return db->n_members ? db->members[0].name : "";
+}
+
 static int by_path(const void *a, const void *b)
 {
 	const struct dbt_inventory_item *x = a, *y = b;
 	int r = strcmp(x->db->path, y->db->path);
 
-	return r ? r : strcmp(x->db->format, y->db->format);
+	if (r == 0)
+		r = strcmp(x->db->format, y->db->format);
+	/* Proteins and nucleotides of one base name, a small and a large index: two that differ by their files. */
+	return r ? r : strcmp(first_member(x->db), first_member(y->db));
 }
 
 /* Paths given twice, or one below the other, find the same database again. */

@@ -78,11 +78,16 @@ int dbt_mmseqs_add(struct dbt_group *group, const char *stem, enum dbt_class cla
 	return r < 0 ? r : n;
 }
 
-/* The largest offset + length of the complete lines in text; three numbers a line with tabs between. */
-static uint64_t largest_end(const char *text, size_t len)
+/* The entry that lies last in the data. */
+struct entry {
+	uint64_t off, len;
+};
+
+/* Looks through the complete lines of text for an entry that lies behind *last; three numbers a line with tabs
+ * between. */
+static void look_for_last(const char *text, size_t len, struct entry *last)
 {
 	const char *at = text, *end = text + len;
-	uint64_t largest = 0;
 
 	while (at < end) {
 		const char *line_end = memchr(at, '\n', (size_t)(end - at));
@@ -91,28 +96,27 @@ static uint64_t largest_end(const char *text, size_t len)
 		if (!line_end)
 			break;
 		if (dbt_read_number(&at, &key) && *at++ == '\t' && dbt_read_number(&at, &off) &&
-		    *at++ == '\t' && dbt_read_number(&at, &n) && off + n > largest &&
-		    off + n >= off)
-			largest = off + n;
+		    *at++ == '\t' && dbt_read_number(&at, &n) && off + n >= off &&
+		    (off > last->off || (off == last->off && n > last->len)))
+			*last = (struct entry){ .off = off, .len = n };
 		at = line_end + 1;
 	}
-	return largest;
 }
 
-static int index_end(struct dbt_group *group, const struct dbt_file *index, uint64_t *ret_end)
+static int last_entry(struct dbt_group *group, const struct dbt_file *index, struct entry *ret)
 {
 	const bool whole = index->size_bytes <= WHOLE_INDEX_BYTES;
 	size_t size = whole ? (size_t)index->size_bytes : SOME_INDEX_BYTES;
 	dbt_autofree char *text = malloc(size + 1);
-	uint64_t end = 0, more;
 	ssize_t got;
 
+	*ret = (struct entry){ 0 };
 	if (!text)
 		return -ENOMEM;
 	got = dbt_group_read(group, index, text, size, 0);
 	if (got > 0) {
 		text[got] = '\0';
-		end = largest_end(text, (size_t)got);
+		look_for_last(text, (size_t)got, ret);
 	}
 	if (!whole && got > 0) {
 		const char *line;
@@ -120,19 +124,34 @@ static int index_end(struct dbt_group *group, const struct dbt_file *index, uint
 		got = dbt_group_read(group, index, text, size, index->size_bytes - size);
 		text[got < 0 ? 0 : got] = '\0';
 		line = strchr(text, '\n'); /* the first one is not complete */
-		more = line ? largest_end(line + 1, strlen(line + 1)) : 0;
-		end = more > end ? more : end;
+		if (line)
+			look_for_last(line + 1, strlen(line + 1), ret);
 	}
-	*ret_end = end;
 	return 0;
+}
+
+/* Where the last entry ends. In a compressed database the index has the length before compression; an entry is
+ * then u32 LE length, that many bytes and a NUL (MMseqs2 DBWriter.cpp). */
+static uint64_t end_of(struct dbt_group *group, const char *stem, const struct dbt_file *data,
+                       const struct entry *last)
+{
+	const struct dbt_file *type = dbt_group_findf(group, "%s.dbtype", stem);
+	unsigned char bytes[4];
+
+	if (!type || dbt_group_read(group, type, bytes, 4, 0) != 4 || !(bytes[3] & 0x80))
+		return last->off + last->len;
+	if (!data || dbt_group_read(group, data, bytes, 4, last->off) != 4)
+		return dbt_size_of(1, last->off, 4);
+	return dbt_size_of(1, dbt_size_of(1, last->off, 4), (uint64_t)dbt_le32(bytes) + 1);
 }
 
 int dbt_mmseqs_check(struct dbt_group *group, const char *stem)
 {
 	const struct dbt_file *index = dbt_group_findf(group, "%s.index", stem),
 			      *data = dbt_group_find(group, stem);
-	uint64_t total = 0, end = 0;
+	uint64_t total = 0, end;
 	bool foreign = false;
+	struct entry last;
 	int r;
 
 	if (!index || index->foreign_link)
@@ -149,9 +168,12 @@ int dbt_mmseqs_check(struct dbt_group *group, const char *stem)
 		total += file->size_bytes;
 		foreign |= file->foreign_link;
 	}
-	r = index_end(group, index, &end);
-	if (r < 0 || foreign || end <= total)
+	r = last_entry(group, index, &last);
+	if (r < 0 || foreign)
 		return r;
+	end = end_of(group, stem, data, &last);
+	if (end <= total)
+		return 0;
 	return dbt_group_incomplete(group, "'%s' is cut short: %llu of %llu bytes", stem,
 	                            (unsigned long long)total, (unsigned long long)end);
 }

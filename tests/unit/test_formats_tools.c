@@ -306,6 +306,10 @@ static void salmon(void **state)
 		tree_put(root, name, "x");
 	}
 	assert_found("salmon", "idx", 6);
+	drop("idx/pos.bin");
+	assert_incomplete("'pos.bin' is missing");
+	tree_put(root, "idx/sample_pos.bin", "x"); /* built with --sparse */
+	assert_found("salmon", "idx", 6);
 }
 
 static void minimap2_and_udb(void **state)
@@ -434,6 +438,18 @@ static void mmseqs(void **state)
 	assert_found("mmseqs", "nr", 12);
 }
 
+/* Of a compressed one the index tells the lengths before compression: each entry tells its own. */
+static void mmseqs_compressed(void **state)
+{
+	(void)state;
+	tree_put_bytes(root, "nr.dbtype", "\0\0\0\x80", 4);
+	tree_put(root, "nr.index", "0\t0\t90\n1\t8\t70\n");
+	tree_put_bytes(root, "nr", "\3\0\0\0abc\0\2\0\0\0de\0", 15);
+	assert_found("mmseqs", "nr", 3);
+	cut("nr");
+	assert_incomplete("'nr' is cut short: 14 of 15 bytes");
+}
+
 static void hhsuite(void **state)
 {
 	(void)state;
@@ -493,6 +509,9 @@ static void fasta_and_bgzf(void **state)
 	assert_nothing();
 	tree_put(root, "hg38.fa.fai", "chr1\t4\t6\t4\t5\n");
 	assert_found("fasta", "hg38.fa", 2);
+	tree_put(root, "hg38.dict", "@HD\n"); /* named without the ending */
+	assert_found("fasta", "hg38.fa", 3);
+	drop("hg38.dict");
 	drop("hg38.fa");
 	drop("hg38.fa.fai");
 	put_text(&large, ">UniRef90_A\n");
@@ -635,6 +654,7 @@ int main(void)
 		TEST(mash_jellyfish_meryl),
 		TEST(kma),
 		TEST(mmseqs),
+		TEST(mmseqs_compressed),
 		TEST(hhsuite),
 		TEST(last_volumes),
 		TEST(fasta_and_bgzf),

@@ -271,7 +271,7 @@ static void an_alias_over_others_refers_to_them(void **state)
 	assert_int_equal(r.n_databases, 3);
 	assert_string_equal(r.databases[1].name, "all");
 	assert_int_equal(r.databases[1].n_members, 1);
-	assert_string_equal(r.databases[1].note, "an alias over 'a', 'b'");
+	assert_int_equal(strncmp(r.databases[1].note, "an alias over 'a', 'b'; ", 24), 0);
 	dbt_scan_result_release(&r);
 }
 

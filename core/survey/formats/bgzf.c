@@ -2,6 +2,7 @@
  * then 16 bytes each). VCF, BCF, BED, FASTA; alignments are bam's and cram's. */
 #include "survey/formats/format.h"
 #include "survey/group.h"
+#include "survey/seqdict.h"
 
 #include <errno.h>
 
@@ -47,7 +48,8 @@ static int check(struct dbt_group *group)
 	    memcmp(end, last, sizeof(last)) != 0)
 		return dbt_group_incomplete(group, "'%s' is cut short: its last block is missing",
 		                            data->name);
-	return 0;
+	/* A .gzi says that it is FASTA. */
+	return dbt_group_part(group, "*.gzi") ? dbt_seqdict_add(group) : 0;
 }
 
 static const struct dbt_lead leads[] = {

@@ -320,6 +320,7 @@ const struct dbt_format dbt_format_blast = {
 	.tools = "BLAST+, rpsblast, DIAMOND; inside AMRFinderPlus, Bakta",
 	.members = "BASE.pin .psq .phr (.nin .nsq .nhr) and the other BASE.p* or BASE.n*; volumes "
 		   "BASE.NN.* under BASE.pal (.nal)",
+	.note = "update_blastdb.pl puts new files in place of links: roll back before",
 	.proof = DBT_PROOF_ARITHMETIC,
 	.shape = DBT_SHAPE_SET,
 	.moves = DBT_MOVES_SET,

@@ -1,8 +1,11 @@
 /* faiss index: a tag of four letters, u32 dimension, u64 vectors, and u64 1048576 twice
- * (index_write.cpp). Of a flat index the size follows. */
+ * (index_write.cpp). Of a flat index the size follows. Inverted lists may lie in a second file, which is mapped; the
+ * index names it by its absolute path. */
 #include "survey/formats/format.h"
+#include "survey/group.h"
 
 #include <ctype.h>
+#include <errno.h>
 
 static enum dbt_match test(const struct dbt_candidate *file, struct dbt_buf *why)
 {
@@ -27,6 +30,53 @@ static enum dbt_match test(const struct dbt_candidate *file, struct dbt_buf *why
 	return DBT_MATCH_YES;
 }
 
+/* With lists on disk the index ends with u64 length, that path, and u64 bytes of the lists. Returns the path in
+ * tail, or NULL. */
+static const char *lists_path(unsigned char *tail, size_t n)
+{
+	for (size_t len = 2; len + 16 <= n; len++) {
+		unsigned char *path = tail + n - 8 - len;
+
+		if (*path < ' ')
+			return NULL;
+		if (*path == '/' && dbt_le64(path - 8) == len) {
+			path[len] = '\0';
+			return (const char *)path;
+		}
+	}
+	return NULL;
+}
+
+static int add_lists(struct dbt_group *group, const char *path)
+{
+	const char *name = strrchr(path, '/') + 1, *dir = group->dir->path;
+	const size_t dir_len = strcmp(dir, "/") == 0 ? 0 : strlen(dir);
+	struct dbt_file *file;
+
+	if (dbt_buf_addf(&group->note,
+	                 "it names '%s' by that absolute path: something must stay there",
+	                 path) < 0)
+		return -ENOMEM;
+	if ((size_t)(name - 1 - path) != dir_len || strncmp(path, dir, dir_len) != 0)
+		return 0; /* the index was moved here, or the lists always lay elsewhere */
+	file = dbt_group_find(group, name);
+	return file ? dbt_group_add(group, file, DBT_CLASS_RANDOM_MMAP, true)
+	            : dbt_group_incomplete(group, "'%s' is missing", name);
+}
+
+static int check(struct dbt_group *group)
+{
+	const uint64_t size = group->lead->size_bytes;
+	unsigned char tail[4096 + 16];
+	const size_t n = size < sizeof(tail) ? (size_t)size : sizeof(tail);
+	const char *path;
+
+	if (dbt_group_read(group, group->lead, tail, n, size - n) != (ssize_t)n)
+		return 0;
+	path = lists_path(tail, n);
+	return path ? add_lists(group, path) : 0;
+}
+
 static const struct dbt_lead leads[] = {
 	{ .pattern = "*.faiss" },
 	{ .pattern = "*.index" },
@@ -43,9 +93,7 @@ const struct dbt_format dbt_format_faiss = {
 	.id = "faiss",
 	.name = "faiss index",
 	.tools = "faiss",
-	.members = "one file",
-	.note = "lists kept on disk (*.ivfdata) are named by absolute path inside: leave those "
-		"where they are",
+	.members = "one file; lists kept on disk (*.ivfdata)",
 	.proof = DBT_PROOF_MAGIC,
 	.shape = DBT_SHAPE_FILE,
 	.moves = DBT_MOVES_FILE,
@@ -54,4 +102,5 @@ const struct dbt_format dbt_format_faiss = {
 	.leads = leads,
 	.rules = rules,
 	.test = test,
+	.check = check,
 };

@@ -3,6 +3,7 @@
  * that jackhmmer reads from end to end. */
 #include "survey/formats/format.h"
 #include "survey/group.h"
+#include "survey/seqdict.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -52,7 +53,7 @@ static int check(struct dbt_group *group)
 
 	if (data && dbt_group_read(group, data, &first, 1, 0) == 1 && first != '>' && first != '@')
 		return -ENOENT;
-	return 0;
+	return group->kind == KIND_INDEXED ? dbt_seqdict_add(group) : 0;
 }
 
 static const struct dbt_lead leads[] = {
@@ -77,7 +78,7 @@ const struct dbt_format dbt_format_fasta = {
 	.id = "fasta",
 	.name = "FASTA",
 	.tools = "samtools, GATK, VEP, BLAST+; jackhmmer, phmmer, nhmmer",
-	.members = "X with X.fai, X.dict; without an index from 2G on",
+	.members = "X with X.fai, X.dict (ref.dict of ref.fa); without an index from 2G on",
 	.note = "some tools look for the index beside the file that a link leads to: move both",
 	.proof = DBT_PROOF_TEXT,
 	.shape = DBT_SHAPE_SET,

@@ -1,5 +1,7 @@
-/* Salmon index directory (pufferfish): versionInfo.json beside info.json and the tables. */
+/* Salmon index directory (pufferfish): versionInfo.json beside info.json and the tables. Built with --sparse, it
+ * has sample_pos.bin and some more instead of pos.bin. */
 #include "survey/formats/format.h"
+#include "survey/group.h"
 
 static enum dbt_match test(const struct dbt_candidate *file, struct dbt_buf *why)
 {
@@ -10,11 +12,19 @@ static enum dbt_match test(const struct dbt_candidate *file, struct dbt_buf *why
 	               : DBT_MATCH_NO;
 }
 
+static int check(struct dbt_group *group)
+{
+	return dbt_group_find(group, "pos.bin") || dbt_group_find(group, "sample_pos.bin")
+	               ? 0
+	               : dbt_group_incomplete(group, "'pos.bin' is missing");
+}
+
 static const struct dbt_lead leads[] = { { .pattern = "versionInfo.json" }, { 0 } };
 
 static const struct dbt_rule rules[] = {
 	{ "info.json", DBT_CLASS_LOAD_ALL, DBT_RULE_CORE, 0 },
-	{ "pos.bin", DBT_CLASS_LOAD_ALL, DBT_RULE_HOT | DBT_RULE_REQUIRED, 0 },
+	{ "pos.bin", DBT_CLASS_LOAD_ALL, DBT_RULE_HOT, 0 },
+	{ "sample_pos.bin", DBT_CLASS_LOAD_ALL, DBT_RULE_HOT, 0 },
 	{ "mphf.bin", DBT_CLASS_LOAD_ALL, DBT_RULE_HOT | DBT_RULE_REQUIRED, 0 },
 	{ "seq.bin", DBT_CLASS_LOAD_ALL, DBT_RULE_HOT | DBT_RULE_REQUIRED, 0 },
 	{ "ctable.bin", DBT_CLASS_LOAD_ALL, DBT_RULE_HOT | DBT_RULE_REQUIRED, 0 },
@@ -37,4 +47,5 @@ const struct dbt_format dbt_format_salmon = {
 	.leads = leads,
 	.rules = rules,
 	.test = test,
+	.check = check,
 };

@@ -31,8 +31,10 @@ static enum dbt_match test(const struct dbt_candidate *file, struct dbt_buf *why
  * by whoever moves it. */
 static int check(struct dbt_group *group)
 {
+	enum { VERSION_AT = 18 };
 	const struct dbt_file *wal = dbt_group_findf(group, "%s-wal", group->base);
 	const struct dbt_file *journal = dbt_group_findf(group, "%s-journal", group->base);
+	unsigned char version;
 
 	if ((wal && wal->size_bytes > 0) || (journal && journal->size_bytes > 0)) {
 		group->busy_sqlite = true;
@@ -41,6 +43,11 @@ static int check(struct dbt_group *group)
 		                 wal && wal->size_bytes > 0 ? "-wal" : "-journal") < 0)
 			return -ENOMEM;
 	}
+	/* Version 2 of the file format is WAL. */
+	if (dbt_group_read(group, group->lead, &version, 1, VERSION_AT) == 1 && version == 2 &&
+	    dbt_buf_addf(&group->note, "%sin WAL mode: its readers write in its directory",
+	                 group->note.len ? "; " : "") < 0)
+		return -ENOMEM;
 	return 0;
 }
 

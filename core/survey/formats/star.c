@@ -36,7 +36,7 @@ static int check(struct dbt_group *group)
 static const struct dbt_lead leads[] = { { .pattern = "genomeParameters.txt" }, { 0 } };
 
 static const struct dbt_rule rules[] = {
-	{ "SA", DBT_CLASS_LOAD_ALL, DBT_RULE_HOT | DBT_RULE_CORE, 0 },
+	{ "SA", DBT_CLASS_LOAD_ALL, DBT_RULE_HOT | DBT_RULE_REQUIRED, 0 },
 	{ "SAindex", DBT_CLASS_LOAD_ALL, DBT_RULE_HOT | DBT_RULE_REQUIRED, 0 },
 	{ "Genome", DBT_CLASS_LOAD_ALL, DBT_RULE_HOT | DBT_RULE_CORE, 0 },
 	{ "genomeParameters.txt", DBT_CLASS_LOAD_ALL, DBT_RULE_REQUIRED, 0 },

@@ -4,6 +4,7 @@
 #include "flow/checks.h"
 #include "flow/measure.h"
 #include "flow/select.h"
+#include "flow/wal.h"
 #include "move/mark.h"
 #include "survey/exports.h"
 #include "survey/mounts.h"
@@ -168,6 +169,10 @@ static int check_places(struct draft *d, struct dbt_err *err)
 		                      "the '?', '#' or "
 		                      "'%%' in '%s': choose another directory",
 		                      d->sel.path, d->target);
+	/* The directories of a set are made like those that they stand for. */
+	if (!d->sel.is_set &&
+	    dbt_wal_check_readers(d->ctx, d->sel.path, d->target, d->opts->force, err) < 0)
+		return err ? err->code : -EPERM;
 	if (dbt_check_cleaner(d->ctx, d->target, d->opts->reclaim, err) < 0)
 		return err ? err->code : -EPERM;
 	return dbt_check_pair(d->ctx, &pair, err);
@@ -471,6 +476,8 @@ int dbt_plan_make(const struct dbt_ctx *ctx, struct dbt_ledger *ledger, const ch
 	struct draft d = { .ctx = ctx, .ledger = ledger, .opts = opts, .target_fd = -1 };
 	int r = make(&d, what, err);
 
+	if (r == 0 && d.sel.note)
+		dbt_ctx_log(ctx, DBT_LOG_NOTE, "'%s': %s", d.sel.name, d.sel.note);
 	if (r == 0)
 		*ret = d.p;
 	else

@@ -53,6 +53,7 @@ void dbt_selection_release(struct dbt_selection *s)
 	free(s->name);
 	free(s->path);
 	free(s->dir);
+	free(s->note);
 	*s = (struct dbt_selection){ 0 };
 }
 
@@ -102,6 +103,15 @@ static int refuse_database(const struct dbt_database *db, struct dbt_err *err)
 	return 0;
 }
 
+static int take_note(const struct dbt_database *db, struct dbt_selection *s, struct dbt_err *err)
+{
+	s->note = db->note ? strdup(db->note) : NULL;
+	if (!db->note || s->note)
+		return 0;
+	dbt_selection_release(s);
+	return out_of_memory(err);
+}
+
 static int select_database(const struct dbt_database *db, bool all_files, struct dbt_selection *ret,
                            struct dbt_err *err)
 {
@@ -127,8 +137,10 @@ static int select_database(const struct dbt_database *db, bool all_files, struct
 		                      db->path);
 	}
 	s.is_set = db->n_members > 1;
-	*ret = s;
-	return 0;
+	r = take_note(db, &s, err);
+	if (r == 0)
+		*ret = s;
+	return r;
 }
 
 /* --- paths ---------------------------------------------------------------------------------------------- */
@@ -148,6 +160,20 @@ static int refuse_link(const struct dbt_at *at, struct dbt_err *err)
 		at->shown, real);
 }
 
+/* One file of a database, whatever the others lack. */
+static int select_member(const struct dbt_at *at, const struct dbt_database *db,
+                         struct dbt_selection *ret, struct dbt_err *err)
+{
+	struct dbt_selection s;
+	int r = select_file(at, db->format, db->uri_target, &s, err);
+
+	if (r == 0)
+		r = take_note(db, &s, err);
+	if (r == 0)
+		*ret = s;
+	return r;
+}
+
 static int select_one_file(const struct dbt_ctx *ctx, const struct dbt_at *at, bool all_files,
                            struct dbt_selection *ret, struct dbt_err *err)
 {
@@ -165,8 +191,7 @@ static int select_one_file(const struct dbt_ctx *ctx, const struct dbt_at *at, b
 	if (db.n_members == 1 || strcmp(db.path, at->shown) == 0)
 		r = select_database(&db, all_files, ret, err);
 	else if (db.moves == DBT_MOVES_FILE)
-		r = select_file(at, db.format, db.uri_target, ret,
-		                err); /* whatever the others lack */
+		r = select_member(at, &db, ret, err);
 	else
 		r = dbt_err_refuse(
 			err,

@@ -15,6 +15,7 @@ struct dbt_selection {
 	const char *format; /* "file" for a file that belongs to no known database; static */
 	bool is_set;
 	bool uri_target; /* no ? # % in the target */
+	char *note;      /* what to know before moving it; NULL */
 	char **paths;    /* of the files to move, absolute */
 	char **names;    /* relative to dir */
 	size_t n;

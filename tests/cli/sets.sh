@@ -71,6 +71,14 @@ if with blast "makeblastdb blastp"; then
 	rm many.faa
 	round blast vols blastp -db "$SLOW/blast/vols" -query "$TMP/query.faa" -outfmt 6
 fi
+if with blastn "makeblastdb blastn"; then
+	for i in $(seq 1 40); do sed "s/^>ctg/>V${i}_ctg/" "$TMP/genome.fna"; done >many.fna
+	build makeblastdb -in many.fna -dbtype nucl -max_file_sz 1MB -out nvols
+	rm many.fna
+	awk '/^>/ { n++ } n > 1 { exit } { print } NR > 5 { exit }' "$TMP/genome.fna" >"$TMP/query.fna"
+	round blastn nvols blastn -db "$SLOW/blastn/nvols" -query "$TMP/query.fna" -outfmt 6
+	[[ $(find "$SLOW/blastn" -name 'nvols.*.nin' | wc -l) -gt 1 ]] || fail "no volumes were made"
+fi
 if with diamond diamond; then
 	build diamond makedb --quiet -p 1 --in "$TMP/prot.faa" -d prot
 	round diamond prot diamond blastp --quiet -p 1 -d "$SLOW/diamond/prot" -q "$TMP/query.faa"
@@ -112,6 +120,40 @@ if with mmseqs mmseqs; then
 		sort "$TMP/mm/out"
 	}
 	round mmseqs protDB search
+fi
+if with mmseqs-idx mmseqs; then
+	build mmseqs createdb "$TMP/genome.fna" nuclDB --dbtype 2 -v 1
+	build mmseqs createindex nuclDB tmp --search-type 3 -k 9 --threads 1 -v 1
+	rm -r tmp
+	head -n 10 "$TMP/genome.fna" >"$TMP/short.fna"
+	indexed()
+	{
+		rm -rf "$TMP/mm"
+		mkdir "$TMP/mm"
+		mmseqs easy-search "$TMP/short.fna" "$SLOW/mmseqs-idx/nuclDB" "$TMP/mm/out" "$TMP/mm/tmp" --search-type 3 -k 9 --threads 1 -v 3 |
+			grep -q 'nuclDB\.idx ' || return 1 # it is the index that is read
+		sort "$TMP/mm/out"
+	}
+	round mmseqs-idx nuclDB indexed
+fi
+cstranslate=/usr/libexec/hhsuite/cstranslate-plain data=/usr/share/hhsuite/data
+if [[ -x $cstranslate && -e $data/cs219.lib ]] && with hhsuite "hhmake hhblits ffindex_build"; then
+	mkdir a3m
+	awk '/^>/ { n++; next } n > 6 { exit } { for (m = 1; m <= 3; m++) print ">s" n "_" m "\n" $0 >("a3m/FAM" n) }' "$TMP/prot.faa"
+	mkdir hhm
+	for f in a3m/*; do build hhmake -i "$f" -o "hhm/${f#a3m/}" -v 0; done
+	build ffindex_build -s syn_a3m.ffdata syn_a3m.ffindex a3m
+	build ffindex_build -s syn_hhm.ffdata syn_hhm.ffindex hhm
+	build "$cstranslate" -f -x 0.3 -c 4 -I a3m -i syn_a3m -o syn_cs219 -A $data/cs219.lib -D $data/context_data.lib
+	cp a3m/FAM1 "$TMP/query.a3m"
+	rm -r a3m hhm
+	hhblits_table()
+	{
+		hhblits -i "$TMP/query.a3m" -d "$SLOW/hhsuite/syn" -n 1 -cpu 1 -v 0 -o /dev/null -blasttab "$TMP/hh.tab" && cat "$TMP/hh.tab"
+	}
+	round hhsuite syn hhblits_table
+else
+	left_out+=("hhsuite (hhsuite, hhsuite-data)")
 fi
 if with samtools samtools; then
 	cp "$TMP/genome.fna" ref.fa

@@ -288,6 +288,7 @@ static const struct column columns[] = {
 	{ .key = "children",
 	  .type = COLUMN_LIST,
 	  .json_only = true,
+	  .nested = &member_table,
 	  .get = get_children,
 	  .help = "its files, where there is more than one" },
 	{ 0 },

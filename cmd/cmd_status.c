@@ -1,6 +1,7 @@
 /* dbtier status and dbtier verify: is everything that was promoted still right? */
 #include "base/cleanup.h"
 #include "cmd/app.h"
+#include "cmd/metrics.h"
 #include "cmd/rows.h"
 #include "flow/choose.h"
 #include "flow/health.h"
@@ -10,7 +11,7 @@
 #include <limits.h>
 
 struct status_args {
-	bool all;
+	bool all, prometheus;
 };
 
 static const struct opt_spec status_opts[] = {
@@ -18,6 +19,9 @@ static const struct opt_spec status_opts[] = {
 	  .letter = 'a',
 	  .at = offsetof(struct status_args, all),
 	  .help = "show what was rolled back or failed as well" },
+	{ .name = "prometheus",
+	  .at = offsetof(struct status_args, prometheus),
+	  .help = "print metrics for node_exporter's textfile collector" },
 	{ 0 },
 };
 
@@ -90,7 +94,18 @@ static int judge_all(struct app *app, struct promotion_rows *rows, judge_fn judg
 	return 0;
 }
 
-static int show(struct app *app, judge_fn judge, bool all, char **operands, size_t n)
+enum format { FORMAT_TABLE, FORMAT_METRICS };
+
+static int print(struct app *app, enum format format, const struct promotion_rows *rows, int status)
+{
+	if (format == FORMAT_TABLE)
+		return rows_print(app, &status_table, rows, status);
+	metrics_print(rows, stdout);
+	return status;
+}
+
+static int show(struct app *app, judge_fn judge, bool all, enum format format, char **operands,
+                size_t n)
 {
 	struct promotion_rows rows = { 0 };
 	struct dbt_promotions own = { 0 }, others = { 0 };
@@ -108,7 +123,7 @@ static int show(struct app *app, judge_fn judge, bool all, char **operands, size
 		r = pick(app, &others, all, operands, n, &rows, &err);
 	if (r == 0)
 		r = judge_all(app, &rows, judge, &status, &err);
-	status = r < 0 ? msg_fail(&err) : rows_print(app, &status_table, &rows, status);
+	status = r < 0 ? msg_fail(&err) : print(app, format, &rows, status);
 	rows_release(&rows);
 	dbt_promotions_release(&own);
 	dbt_promotions_release(&others);
@@ -119,13 +134,21 @@ static int run_status(struct app *app, void *opaque, char **operands, size_t n)
 {
 	const struct status_args *args = opaque;
 
-	return show(app, dbt_health_of, args->all, operands, n);
+	struct dbt_err err = { 0 };
+
+	if (args->prometheus && (app->args.json || app->args.raw || app->args.output)) {
+		(void)dbt_err_set(&err, DBT_ERR_USAGE, -EINVAL,
+		                  "'--prometheus' and the options of tables exclude each other");
+		return msg_fail(&err);
+	}
+	return show(app, dbt_health_of, args->all, args->prometheus ? FORMAT_METRICS : FORMAT_TABLE,
+	            operands, n);
 }
 
 static int run_verify(struct app *app, void *args, char **operands, size_t n)
 {
 	(void)args;
-	return show(app, dbt_health_verify, false, operands, n);
+	return show(app, dbt_health_verify, false, FORMAT_TABLE, operands, n);
 }
 
 const struct command cmd_status = {

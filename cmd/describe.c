@@ -21,6 +21,7 @@ static const struct place_holder {
 	{ .name = "man other-columns", .print = describe_man_other_columns, .of_command = true },
 	{ .name = "bash commands", .print = describe_bash_commands },
 	{ .name = "bash options", .print = describe_bash_options },
+	{ .name = "json schema", .print = describe_schema },
 	{ .name = "bash values", .print = describe_bash_values },
 	{ .name = "zsh commands", .print = describe_zsh_commands },
 	{ .name = "zsh globals", .print = describe_zsh_globals },

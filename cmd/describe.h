@@ -30,6 +30,7 @@ void describe_fish_valued(const struct command *cmd, FILE *out);
 void describe_fish_options(const struct command *cmd, FILE *out);
 void describe_fish_operands(const struct command *cmd, FILE *out);
 void describe_fish_columns(const struct command *cmd, FILE *out);
+void describe_schema(const struct command *cmd, FILE *out);
 
 bool describe_is_listed(const struct command *cmd);
 

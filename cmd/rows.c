@@ -253,6 +253,7 @@ static const struct column moved_columns[] = {
 	{ .key = "members",
 	  .type = COLUMN_LIST,
 	  .json_only = true,
+	  .nested = &member_table,
 	  .help = "the files of a set",
 	  .get = get_members },
 	{ 0 },

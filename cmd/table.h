@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+struct table_spec;
+
 enum column_type {
 	COLUMN_TEXT = 0,
 	COLUMN_SIZE, /* bytes; text as 42.9G unless -b */
@@ -39,6 +41,7 @@ struct column {
 	bool right;        /* numbers are right-aligned without it */
 	bool wrap;         /* prose: wrapped on a terminal that is too narrow */
 	double width_hint; /* for libsmartcols: below 1 a share of the width, else characters */
+	const struct table_spec *nested; /* of the rows of a json_only column; for the schema */
 	/* The cell of a row: a new reference, json_null() when unset. NULL: out of memory. */
 	json_t *(*get)(const void *row);
 	/* The colour of the text on a terminal ("red"), NULL for none; may be NULL itself. */

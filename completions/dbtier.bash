@@ -47,7 +47,7 @@ _dbtier_words()
 		columns='id name path copy original size xxh128 state seconds members'
 		;;
 	status)
-		options='--all'
+		options='--all --prometheus'
 		operand='active'
 		columns='id name path copy original size xxh128 since state health detail'
 		;;

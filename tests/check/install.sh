@@ -10,6 +10,7 @@ wanted='./usr/bin/dbtier
 ./usr/lib/systemd/system/dbtier-status.service
 ./usr/lib/systemd/system/dbtier-status.timer
 ./usr/share/bash-completion/completions/dbtier
+./usr/share/dbtier/dbtier.schema.json
 ./usr/share/fish/vendor_completions.d/dbtier.fish
 ./usr/share/man/man1/dbtier.1
 ./usr/share/man/man5/dbtier.conf.5

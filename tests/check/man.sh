@@ -3,7 +3,7 @@
 . "$(dirname "$0")/../support/lib.sh"
 template=$DBT_SOURCE/cmd/dbtier.1.in
 pages=()
-for file in "$DBT_SOURCE"/cmd/*.in; do
+for file in "$DBT_SOURCE"/cmd/*.[0-9].in; do
 	page=$(basename "$file" .in)
 	"$DBTIER" --describe <"$file" >"$TMP/$page"
 	cmp "$TMP/$page" "$DBT_BUILD/$page"

@@ -222,20 +222,21 @@ static bool does_io(const struct judge *j, const struct dbt_diag_group *g)
 	return false;
 }
 
-/* The group that waits most; without one that waits, the one that computes most. What the user asked about comes
- * first. */
+/* The group that waits most; without one that waits, the one that computes most: of what the user asked about, if
+ * anything. */
 static const struct dbt_diag_group *most(const struct judge *j, bool blocked)
 {
 	const struct dbt_diag_group *best = NULL;
+	bool asked = false;
 
+	for (size_t i = 0; i < j->d->groups.n; i++)
+		asked |= j->d->groups.items[i].selected;
 	for (size_t i = 0; i < j->d->groups.n; i++) {
 		const struct dbt_diag_group *g = &j->d->groups.items[i];
 		double mine = (blocked ? g->blocked : g->running) * g->seconds,
 		       other = best ? (blocked ? best->blocked : best->running) * best->seconds : 0;
 
-		if (blocked && !does_io(j, g))
-			continue;
-		if (best && best->selected != g->selected ? g->selected : mine > other)
+		if (g->selected == asked && (!blocked || does_io(j, g)) && mine > other)
 			best = g;
 	}
 	return best;
@@ -297,11 +298,26 @@ static double share_again(const struct judge *j)
 	return all > 0 ? again / all : 0;
 }
 
+/* The share of what is read that was dropped from memory shortly before, where memory is full: a database that is larger
+ * than memory is read again as well, but then it takes no limit to drop it. */
+static double share_refaulted(const struct judge *j)
+{
+	const struct dbt_obs_machine *m = &j->obs->machine;
+	const bool full = m->limit_bytes > 0 ? m->limit_used_bytes >= 0.9 * (double)m->limit_bytes
+	                                     : m->available_bytes < m->memory_bytes / 20;
+	double read = 0;
+
+	for (size_t i = 0; i < j->obs->processes.n; i++)
+		read += (double)j->obs->processes.items[i].read_bytes;
+	return full && read > 0 ? (double)m->refaulted_pages * 4096 / read : 0;
+}
+
 static bool judge_memory(struct judge *j)
 {
 	const struct dbt_obs_machine *m = &j->obs->machine;
 	const double swapped = (double)m->swapped_in_pages / j->obs->seconds,
-		     again = share_again(j);
+		     seen_again = share_again(j), refaulted = share_refaulted(j),
+		     again = seen_again > refaulted ? seen_again : refaulted;
 	const bool swaps = swapped >= SWAPPED_PAGES_S, thrashes = again >= READ_AGAIN;
 	char size[DBT_UNITS_TEXT_BYTES];
 	size_t file = main_file(j, j->g);
@@ -314,7 +330,7 @@ static bool judge_memory(struct judge *j)
 		say(j, "%.0f pages a second come back from swap", swapped);
 	else if (thrashes)
 		say(j, "%.0f %% of what is read was read seconds before and dropped meanwhile",
-		    again * 100);
+		    again < 1 ? again * 100 : 100);
 	else
 		say(j, "processes wait for memory %.0f %% of the time (PSI)", m->memory_some * 100);
 	if (thrashes && file != DBT_OBS_NONE) {
@@ -354,7 +370,8 @@ static const struct dbt_diag_group *writer(const struct judge *j)
 		if (g->write_rate > 0 && (!best || g->write_rate > best->write_rate))
 			best = g;
 	}
-	return best;
+	/* What a job writes may be written once more by a program that serves its disk. */
+	return best && j->g->write_rate * 3 > best->write_rate ? j->g : best;
 }
 
 /* The device that stalls: that of the file, else the busiest. */

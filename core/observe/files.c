@@ -245,8 +245,9 @@ static int look_at_fds(struct dbt_files *f, size_t process, int pid)
 		return -errno;
 	dir = fdopendir(fd);
 	if (!dir) {
+		r = errno == ENOMEM ? -ENOMEM : -ESRCH; /* it ended just now */
 		(void)close(fd);
-		return -ENOMEM;
+		return r;
 	}
 	while (r == 0 && (de = readdir(dir)))
 		if (isdigit((unsigned char)de->d_name[0]))

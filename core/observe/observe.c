@@ -19,7 +19,7 @@
 static const double TICK_SHARE = 0.006, WALK_SHARE = 0.005, TRACE_SHARE = 0.006;
 
 static const uint64_t TICK_NS = 20000000, WALK_NS = 500000000, POLL_NS = 100000000,
-		      LOOK_NS = 2000000000;
+		      LOOK_NS = 2000000000, PROCESS_LOOK_NS = 150000000;
 
 /* A piece of work that is done now and then: the next time follows from what the last one cost. */
 struct chore {
@@ -66,6 +66,7 @@ struct observer {
 	} blocks;
 	size_t file_at[N_CACHED],
 		use_at[N_CACHED]; /* where the last one of this number stands; see file_of */
+	uint64_t looked_at_ns[N_STRANGERS];     /* the files of a process, out of turn */
 	struct stranger strangers[N_STRANGERS]; /* by number of the thread, the last one */
 };
 
@@ -166,6 +167,16 @@ static struct dbt_obs_use *use_of(struct observer *o, size_t process, size_t fil
 	return use;
 }
 
+static bool may_look(struct observer *o, size_t process, uint64_t time_ns)
+{
+	uint64_t *last = &o->looked_at_ns[process % N_STRANGERS];
+
+	if (time_ns - *last < PROCESS_LOOK_NS)
+		return false;
+	*last = time_ns;
+	return true;
+}
+
 static int take_read(struct observer *o, const struct dbt_trace_event *e)
 {
 	struct dbt_access_read read = { .time_ns = e->time_ns,
@@ -188,8 +199,8 @@ static int take_read(struct observer *o, const struct dbt_trace_event *e)
 		use = use_of(o, process, read.file);
 		if (!use)
 			return -ENOMEM;
-		/* While it has the file open its name can be had. */
-		if (!file->path && use->reads.requests + use->reads.faults == 0 && !use->how) {
+		/* While it has the file open its name can be had. Looking is dear: now and then is enough. */
+		if (!file->path && !use->how && may_look(o, process, e->time_ns)) {
 			if (dbt_tasks_look(o->tasks, process) < 0)
 				return -ENOMEM;
 			file = &o->obs->files.items[read.file];

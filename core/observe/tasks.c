@@ -285,8 +285,10 @@ static int list_threads(struct dbt_tasks *t, struct task *task, bool young)
 		return 0; /* gone */
 	dir = fdopendir(fd);
 	if (!dir) {
+		int r_open = errno == ENOMEM ? -ENOMEM : 0; /* else it ended just now */
+
 		(void)close(fd);
-		return -ENOMEM;
+		return r_open;
 	}
 	for (size_t i = 0; i < task->threads.n; i++)
 		task->threads.items[i].listed = false;

@@ -58,14 +58,15 @@ void auto_tell(const struct app *app, const struct dbt_recovery_report *report)
 	}
 }
 
-int auto_open(struct app *app, struct dbt_flow *flow, struct dbt_err *err)
+int auto_open(struct app *app, const struct dbt_resume_wish *wished, struct dbt_flow *flow,
+              struct dbt_err *err)
 {
 	struct dbt_recovery_report report = { 0 };
 	int r = dbt_flow_open(&app->ctx, app->state_dir, flow, err);
 
 	if (r < 0)
 		return r;
-	r = dbt_recover(flow, &report, err);
+	r = dbt_recover(flow, wished, &report, err);
 	if (r == 0)
 		auto_tell(app, &report);
 	else

@@ -6,6 +6,7 @@
 #include "flow/promote.h"
 #include "flow/reclaim.h"
 #include "flow/tell.h"
+#include "move/copy.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -19,6 +20,7 @@ struct promote_args {
 	bool all_files, background, dry_run, force, no_probe, reclaim;
 	struct opt_reserve reserve;
 	uint64_t limit_bytes_s;
+	uint64_t jobs;
 };
 
 #define AT(member) offsetof(struct promote_args, member)
@@ -49,6 +51,12 @@ static const struct opt_spec promote_opts[] = {
 	  .at = AT(limit_bytes_s),
 	  .metavar = "SIZE",
 	  .help = "copy at most so many bytes a second" },
+	{ .name = "jobs",
+	  .letter = 'j',
+	  .kind = OPT_NUMBER,
+	  .at = AT(jobs),
+	  .metavar = "N",
+	  .help = "blocks or files in work at the same time (2, up to 8)" },
 	{ .name = "background",
 	  .at = AT(background),
 	  .help = "copy only when disks and processors are idle otherwise" },
@@ -119,6 +127,7 @@ static int promote_one(struct app *app, struct dbt_flow *flow, const struct prom
 	const struct dbt_promote_run run = { .limit_bytes_s = args->limit_bytes_s
 		                                                      ? args->limit_bytes_s
 		                                                      : app->settings.limit_bytes_s,
+		                             .jobs = (unsigned)args->jobs,
 		                             .allow_by_link = args->force };
 	struct dbt_promotion p = { 0 };
 	int r = dbt_plan_make(&app->ctx, flow->ledger, what, &opts, &p, err);
@@ -148,7 +157,10 @@ static int run_real(struct app *app, const struct promote_args *args, char **ope
 	struct dbt_err err = { 0 };
 	struct dbt_flow flow;
 	int64_t run_number = 0;
-	int r = auto_open(app, &flow, &err);
+	const struct dbt_resume_wish wish = { .names = (const char *const *)operands,
+		                              .n = n,
+		                              .all_files = args->all_files };
+	int r = auto_open(app, &wish, &flow, &err);
 
 	if (r < 0)
 		return msg_fail(&err);

@@ -39,7 +39,7 @@ static int run(struct app *app, void *args, char **operands, size_t n)
 	struct dbt_promotions list = { 0 };
 	struct dbt_err err = { 0 };
 	struct dbt_flow flow;
-	int r = auto_open(app, &flow, &err);
+	int r = auto_open(app, NULL, &flow, &err);
 
 	(void)args;
 	if (r < 0)

@@ -120,7 +120,7 @@ static int recover(struct app *app, const struct recover_args *args,
 		r = dbt_repromote(&flow, app->state_dir, app->settings.limit_bytes_s, report, err);
 	if (r == 0)
 		r = args->boot ? dbt_recover_boot(&flow, report, err)
-		               : dbt_recover(&flow, report, err);
+		               : dbt_recover(&flow, NULL, report, err);
 	if (r == 0 && args->repromote && lost_a_copy(report))
 		r = dbt_repromote(&flow, app->state_dir, app->settings.limit_bytes_s, report, err);
 	dbt_flow_close(&flow);

@@ -161,7 +161,7 @@ static int run(struct app *app, void *opaque, char **operands, size_t n)
 		                  "--all and names exclude each other");
 		return msg_fail(&err);
 	}
-	r = auto_open(app, &flow, &err);
+	r = auto_open(app, NULL, &flow, &err);
 	if (r < 0 && err.kind == DBT_ERR_LEDGER && n > 0)
 		return run_without_ledger(app, args, operands, n, &err);
 	if (r < 0)

@@ -373,15 +373,40 @@ static uint64_t data_bytes(const struct dbt_ctx *ctx, const struct dbt_pmember *
 	return sum;
 }
 
-/* Only what is not there yet and not in holes takes space. */
-static uint64_t bytes_needed(const struct draft *d)
+/* What an interrupted copy of the same file takes already: it is continued, or removed before this one begins. */
+static uint64_t half_copy_bytes(const struct draft *d, const struct dbt_pmember *m)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < d->p.n_members; i++)
-		if (d->p.members[i].copied.ino == 0)
-			sum += data_bytes(d->ctx, &d->p.members[i]);
+	for (size_t i = 0; i < d->known.n; i++)
+		for (size_t j = 0; d->known.items[i].state == DBT_STATE_COPYING &&
+		                   j < d->known.items[i].n_members;
+		     j++) {
+			const struct dbt_pmember *half = &d->known.items[i].members[j];
+			struct dbt_ident ident;
+			struct dbt_at at;
+
+			if (strcmp(half->copy, m->copy) != 0 ||
+			    dbt_at_resolve_strict(d->ctx, half->copy, &at, NULL) < 0)
+				continue;
+			if (dbt_ident_of(d->ctx, at.dirfd, half->part, &ident) == 0)
+				sum += ident.blocks512 * 512;
+			dbt_at_release(&at);
+		}
 	return sum;
+}
+
+/* Only what is not there yet and not in holes takes space. */
+static uint64_t bytes_needed(const struct draft *d)
+{
+	uint64_t sum = 0, there = 0;
+
+	for (size_t i = 0; i < d->p.n_members; i++)
+		if (d->p.members[i].copied.ino == 0) {
+			sum += data_bytes(d->ctx, &d->p.members[i]);
+			there += half_copy_bytes(d, &d->p.members[i]);
+		}
+	return sum > there ? sum - there : 0;
 }
 
 /* The directory of a set: to be made, or there already in trusted hands. */

@@ -1,14 +1,12 @@
 #include "flow/promote.h"
 
 #include "base/cleanup.h"
-#include "flow/carry.h"
-#include "flow/checks.h"
+#include "flow/copies.h"
 #include "flow/dirs.h"
 #include "flow/exchange.h"
 #include "flow/look.h"
 #include "flow/remove.h"
-#include "move/copy.h"
-#include "move/mark.h"
+#include "flow/resume.h"
 #include "move/swap.h"
 
 #include <errno.h>
@@ -19,247 +17,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* --- directories of a set ------------------------------------------------------------------------------- */
-
-/* A new directory gets the owner and permissions of the one it mirrors. */
-static int adorn_dir(const struct dbt_ctx *ctx, const struct dbt_at *at,
-                     const struct dbt_ident *like)
-{
-	int fd = dbt_at_open(ctx, at, O_RDONLY | O_DIRECTORY, 0), r;
-
-	if (fd < 0)
-		return fd;
-	/* Another owner needs root; then the mode must do. */
-	(void)ctx->sys->fchownat(fd, "", like->uid, like->gid, AT_EMPTY_PATH);
-	r = ctx->sys->fchmod(fd, like->mode & 0777);
-	(void)ctx->sys->close(fd);
-	return r == 0 ? dbt_at_sync_dir(ctx, at) : r;
-}
-
-/* Makes one directory. One that is there already must be in trusted hands. */
-static int make_dir(struct dbt_flow *flow, const char *path, const struct dbt_ident *like,
-                    struct dbt_err *err)
-{
-	const struct dbt_ctx *ctx = flow->ctx;
-	struct dbt_at at;
-	int r = dbt_at_resolve_strict(ctx, path, &at, err);
-
-	if (r < 0)
-		return r;
-	r = ctx->sys->mkdirat(at.dirfd, at.name, 0700);
-	if (r == -EEXIST) {
-		r = dbt_check_set_dir(ctx, &at, like, err);
-	} else {
-		if (r == 0)
-			r = adorn_dir(ctx, &at, like);
-		if (r < 0)
-			(void)dbt_err_sys(err, r, "cannot make the directory '%s'", path);
-	}
-	dbt_at_release(&at);
-	return r;
-}
-
-/* The directories above a copy, from the set's own downwards. */
-static int make_set_dirs(struct dbt_flow *flow, const struct dbt_promotion *p,
-                         const struct dbt_pmember *m, struct dbt_err *err)
-{
-	dbt_autofree char *path = strdup(m->copy);
-	struct dbt_at source;
-	struct dbt_ident like;
-	int r;
-
-	if (!path)
-		return dbt_err_sys(err, -ENOMEM, "cannot make directories");
-	r = dbt_at_resolve_strict(flow->ctx, m->path, &source, err);
-	if (r < 0)
-		return r;
-	r = dbt_ident_fd(flow->ctx, source.dirfd, &like);
-	dbt_at_release(&source);
-	if (r < 0)
-		return dbt_err_sys(err, r, "cannot look at the directory of '%s'", m->path);
-	for (char *slash = strchr(path + strlen(p->target) + 1, '/'); slash && r == 0;
-	     slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		r = make_dir(flow, path, &like, err);
-		*slash = '/';
-	}
-	return r;
-}
-
-/* --- one copy ------------------------------------------------------------------------------------------- */
-
-struct pass {
-	struct dbt_flow *flow;
-	struct dbt_promotion *p;
-	struct dbt_pmember *m;
-	const struct dbt_promote_run *run;
-	uint64_t done_before, total;
-	struct dbt_at src_at, dst_at;
-	int src, dst;
-};
-
-static struct dbt_copy_opts copy_opts(const struct pass *pass)
-{
-	return (struct dbt_copy_opts){ .limit_bytes_s = pass->run->limit_bytes_s,
-		                       .shown_src = pass->m->path,
-		                       .shown_dst = pass->m->copy,
-		                       .done_before_bytes = pass->done_before,
-		                       .total_bytes = pass->total };
-}
-
-/* The open source is still the file that was planned: same inode, size, times, nobody touched its metadata. */
-static int check_source(const struct pass *pass, struct dbt_err *err)
-{
-	struct dbt_ident now;
-	int r = dbt_ident_fd(pass->flow->ctx, pass->src, &now);
-
-	if (r < 0)
-		return dbt_err_sys(err, r, "cannot look at '%s'", pass->m->path);
-	if (!dbt_ident_same_content(&now, &pass->m->source, true, false))
-		return dbt_err_set(err, DBT_ERR_CHANGED, -ESTALE,
-		                   "'%s' changed while it was being promoted", pass->m->path);
-	return 0;
-}
-
-static int copy_bytes(struct pass *pass, struct dbt_err *err)
-{
-	const struct dbt_copy_opts opts = copy_opts(pass);
-	const struct dbt_ctx *ctx = pass->flow->ctx;
-	struct dbt_copy_result result;
-	struct dbt_digest digest;
-	int r = dbt_copy_file(ctx, pass->src, &pass->m->source, pass->dst, &opts, &result, err);
-
-	if (r == 0)
-		r = check_source(pass, err);
-	if (r == 0)
-		r = dbt_carry_meta(ctx,
-		                   &(struct dbt_carry){ .src = pass->src,
-		                                        .dst = pass->dst,
-		                                        .shown_src = pass->m->path,
-		                                        .shown_dst = pass->m->copy,
-		                                        .times = &pass->m->source },
-		                   err);
-	if (r < 0)
-		return r;
-	r = ctx->sys->fsync(pass->dst);
-	if (r < 0)
-		return dbt_err_sys(err, r, "cannot flush '%s'", pass->m->copy);
-	r = dbt_ident_fd(ctx, pass->dst, &pass->m->copied);
-	if (r < 0)
-		return dbt_err_sys(err, r, "cannot look at the copy '%s'", pass->m->copy);
-	digest = result.digest;
-	(void)dbt_digest_hex(&digest, pass->m->xxh128);
-	pass->m->from_device = result.from_device;
-	if (!result.from_device)
-		dbt_ctx_log(ctx, DBT_LOG_NOTE,
-		            "the copy '%s' was compared, but its filesystem does not show that the "
-		            "bytes came "
-		            "from the device rather than from memory",
-		            pass->m->copy);
-	return 0;
-}
-
-static int make_copy(struct pass *pass, struct dbt_err *err)
-{
-	const struct dbt_ctx *ctx = pass->flow->ctx;
-	int r;
-
-	pass->dst = ctx->sys->openat(pass->dst_at.dirfd, pass->m->part,
-	                             O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (pass->dst < 0)
-		return dbt_err_sys(err, pass->dst, "cannot create a file in the directory of '%s'",
-		                   pass->m->copy);
-	r = dbt_mark_set(ctx, pass->dst, pass->p->token);
-	if (r < 0)
-		(void)dbt_err_sys(err, r, "cannot mark '%s'", pass->m->copy);
-	else
-		r = copy_bytes(pass, err);
-	if (r < 0) {
-		(void)ctx->sys->close(pass->dst);
-		/* Here, through the open directory: its name may lead elsewhere by now. */
-		(void)ctx->sys->unlinkat(pass->dst_at.dirfd, pass->m->part, 0);
-		return r;
-	}
-	r = ctx->sys->close(pass->dst);
-	return r < 0 ? dbt_err_sys(err, r, "cannot close '%s'", pass->m->copy) : 0;
-}
-
-/* A file that already stands under the copy's name: taken when it holds the same bytes. */
-static int take_over(struct pass *pass, struct dbt_err *err)
-{
-	const struct dbt_copy_opts opts = copy_opts(pass);
-	const struct dbt_ctx *ctx = pass->flow->ctx;
-	struct dbt_digest digest;
-	struct dbt_ident now;
-	bool is_same = false;
-	int r;
-
-	pass->dst = dbt_at_open(ctx, &pass->dst_at, O_RDONLY | O_NONBLOCK, 0);
-	if (pass->dst < 0)
-		return dbt_err_sys(err, pass->dst, "cannot open '%s'", pass->m->copy);
-	r = dbt_ident_fd(ctx, pass->dst, &now);
-	if (r < 0)
-		(void)dbt_err_sys(err, r, "cannot look at '%s'", pass->m->copy);
-	else if (!dbt_ident_same_content(&now, &pass->m->copied, true, false))
-		r = dbt_err_set(err, DBT_ERR_CHANGED, -ESTALE, "'%s' changed meanwhile",
-		                pass->m->copy);
-	else
-		r = dbt_copy_compare(ctx, pass->src, pass->dst, &opts, &is_same, &digest, err);
-	(void)ctx->sys->close(pass->dst);
-	if (r < 0)
-		return r;
-	if (!is_same)
-		return dbt_err_refuse(
-			err,
-			"'%s' exists and holds other bytes: move it away, or choose another "
-			"directory",
-			pass->m->copy);
-	(void)dbt_digest_hex(&digest, pass->m->xxh128);
-	return check_source(pass, err);
-}
-
-static int copy_member(struct pass *pass, struct dbt_err *err)
-{
-	const struct dbt_ctx *ctx = pass->flow->ctx;
-	int r = dbt_at_resolve_strict(ctx, pass->m->path, &pass->src_at, err);
-
-	if (r < 0)
-		return r;
-	r = dbt_at_resolve_strict(ctx, pass->m->copy, &pass->dst_at, err);
-	if (r < 0) {
-		dbt_at_release(&pass->src_at);
-		return r;
-	}
-	pass->src = dbt_at_open(ctx, &pass->src_at, O_RDONLY | O_NONBLOCK, 0);
-	if (pass->src < 0) {
-		r = dbt_err_sys(err, pass->src, "cannot open '%s'", pass->m->path);
-	} else {
-		r = check_source(pass, err);
-		if (r == 0)
-			r = pass->m->copied.ino != 0 ? take_over(pass, err) : make_copy(pass, err);
-		(void)ctx->sys->close(pass->src);
-	}
-	dbt_at_release(&pass->src_at);
-	dbt_at_release(&pass->dst_at);
-	return r;
-}
-
-static int copy_all(struct dbt_flow *flow, struct dbt_promotion *p,
-                    const struct dbt_promote_run *run, struct dbt_err *err)
-{
-	struct pass pass = { .flow = flow, .p = p, .run = run, .total = dbt_promotion_size(p) };
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < p->n_members; i++) {
-		pass.m = &p->members[i];
-		r = p->is_set ? make_set_dirs(flow, p, pass.m, err) : 0;
-		if (r == 0)
-			r = copy_member(&pass, err);
-		pass.done_before += pass.m->source.size_bytes;
-	}
-	return r;
-}
 
 /* --- final names ---------------------------------------------------------------------------------------- */
 
@@ -423,7 +180,7 @@ static int run_steps(struct dbt_flow *flow, struct dbt_promotion *p,
 		return dbt_err_sys(err, -ENOMEM, "cannot promote '%s'", p->path);
 	for (size_t i = 0; i < p->n_members; i++)
 		stood_there[i] = p->members[i].copied.ino != 0;
-	r = copy_all(flow, p, run, err);
+	r = dbt_copies_make(flow, p, run, err);
 	/* The inodes of the copies are on record before they get their names: so recover knows them. */
 	if (r == 0)
 		r = dbt_ledger_save(flow->ledger, p, "copied", err);
@@ -436,22 +193,34 @@ static int run_steps(struct dbt_flow *flow, struct dbt_promotion *p,
 	return r;
 }
 
+/* A new promotion in the ledger, or the one that an interrupted run had begun. */
+static int begin(struct dbt_flow *flow, struct dbt_promotion *p, bool *ret_resumed,
+                 struct dbt_err *err)
+{
+	int r = dbt_resume_find(flow, p, ret_resumed, err);
+
+	if (r < 0 || *ret_resumed)
+		return r;
+	p->state = DBT_STATE_COPYING;
+	p->owner = flow->self;
+	p->created_ns = flow->ctx->sys->wall_ns();
+	return dbt_ledger_add(flow->ledger, p, err);
+}
+
 int dbt_promote(struct dbt_flow *flow, struct dbt_promotion *p, const struct dbt_promote_run *run,
                 struct dbt_err *err)
 {
 	uint64_t start_ns = flow->ctx->sys->now_ns();
+	struct dbt_promote_run steps = *run;
 	struct dbt_err undo;
-	int r;
+	int r = begin(flow, p, &steps.resume, err);
 
-	p->state = DBT_STATE_COPYING;
-	p->owner = flow->self;
-	p->created_ns = flow->ctx->sys->wall_ns();
-	r = dbt_ledger_add(flow->ledger, p, err);
-	if (r < 0) {
+	if (r < 0 && !steps.resume) {
 		p->state = DBT_STATE_FAILED;
 		return r;
 	}
-	r = run_steps(flow, p, run, err);
+	if (r == 0)
+		r = run_steps(flow, p, &steps, err);
 	p->elapsed_ns = flow->ctx->sys->now_ns() - start_ns;
 	if (r == 0)
 		return dbt_flow_let_go(flow, p, "done", err);

@@ -21,7 +21,9 @@
 
 struct dbt_promote_run {
 	uint64_t limit_bytes_s; /* 0: none */
+	unsigned jobs;          /* reads, and writes, at the same time; 0: the default */
 	bool allow_by_link;     /* --force: swap by hard link where names cannot be exchanged */
+	bool resume; /* go on with the copies that an interrupted run left under p's temporary names */
 };
 
 /* Records the intent, copies, proves, swaps, records. p comes from dbt_plan_make; its id, states and times are

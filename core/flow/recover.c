@@ -285,14 +285,16 @@ static bool is_away(struct dbt_flow *flow, const struct dbt_promotion *p)
 	return away;
 }
 
-static int recover_all(struct dbt_flow *flow, bool boot, struct dbt_recovery_report *ret,
-                       struct dbt_err *err)
+static int recover_all(struct dbt_flow *flow, bool boot, const struct dbt_resume_wish *wished,
+                       struct dbt_recovery_report *ret, struct dbt_err *err)
 {
 	struct dbt_promotions all = { 0 };
 	int r = dbt_ledger_load(flow->ledger, &all, err);
 
 	for (size_t i = 0; r == 0 && i < all.n; i++) {
 		if (!(boot && is_away(flow, &all.items[i])) && !is_of_interest(flow, &all.items[i]))
+			continue;
+		if (wished && dbt_resume_is_wanted(flow, &all.items[i], wished))
 			continue;
 		r = boot && is_away(flow, &all.items[i])
 		            ? dbt_recovery_report_add(
@@ -308,14 +310,15 @@ static int recover_all(struct dbt_flow *flow, bool boot, struct dbt_recovery_rep
 	return r;
 }
 
-int dbt_recover(struct dbt_flow *flow, struct dbt_recovery_report *ret, struct dbt_err *err)
+int dbt_recover(struct dbt_flow *flow, const struct dbt_resume_wish *wished,
+                struct dbt_recovery_report *ret, struct dbt_err *err)
 {
-	return recover_all(flow, false, ret, err);
+	return recover_all(flow, false, wished, ret, err);
 }
 
 int dbt_recover_boot(struct dbt_flow *flow, struct dbt_recovery_report *ret, struct dbt_err *err)
 {
-	return recover_all(flow, true, ret, err);
+	return recover_all(flow, true, NULL, ret, err);
 }
 
 void dbt_recovery_report_release(struct dbt_recovery_report *list)

@@ -4,6 +4,7 @@
 #define DBT_FLOW_RECOVER_H
 
 #include "flow/flow.h"
+#include "flow/resume.h"
 #include "record/promotion.h"
 
 enum dbt_recovery {
@@ -32,9 +33,11 @@ struct dbt_recovery_report {
 	size_t n_failed;
 };
 
-/* Goes through the whole ledger and adds to the report, which the caller releases in any case. Returns 0 also when single promotions could not be recovered (n_failed); an error
- * only when the ledger itself cannot be used. */
-int dbt_recover(struct dbt_flow *flow, struct dbt_recovery_report *ret, struct dbt_err *err);
+/* Goes through the whole ledger and adds to the report, which the caller releases in any case. Returns 0 also when
+ * single promotions could not be recovered (n_failed); an error only when the ledger itself cannot be used. Half
+ * copies of what is `wished` for (NULL: nothing) are left for dbt_promote, which goes on with them. */
+int dbt_recover(struct dbt_flow *flow, const struct dbt_resume_wish *wished,
+                struct dbt_recovery_report *ret, struct dbt_err *err);
 
 /* The same while the system comes up, when a database that is not there may only be on a filesystem that is mounted
  * later: its promotion is left alone and reported as waiting. */

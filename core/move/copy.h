@@ -62,7 +62,8 @@ struct dbt_copy_item {
  *	          that of all bytes of the source. May close item->src and set it to -1, so that not too many files
  *	          stay open.
  *	flushed   so many first bytes of a file that goes on are flushed and proved; digest is theirs.
- *	proved    all of it is on stable storage, data and metadata, and was read back. May change nothing in the file.
+ *	proved    all of it is on stable storage, data and metadata, and was read back. What is changed now is not
+ *	          flushed any more. May close item->dst and set it to -1, for whoever wants to see close(2) fail.
  *	close     the last call for a file that was opened; failed when it was not proved. Closes both. */
 struct dbt_copy_many {
 	size_t n;
@@ -75,9 +76,8 @@ struct dbt_copy_many {
 	int (*flushed)(void *data, const struct dbt_ctx *ctx, size_t i,
 	               const struct dbt_copy_item *item, uint64_t bytes,
 	               const struct dbt_digest *digest, struct dbt_err *err);
-	int (*proved)(void *data, const struct dbt_ctx *ctx, size_t i,
-	              const struct dbt_copy_item *item, const struct dbt_copy_result *result,
-	              struct dbt_err *err);
+	int (*proved)(void *data, const struct dbt_ctx *ctx, size_t i, struct dbt_copy_item *item,
+	              const struct dbt_copy_result *result, struct dbt_err *err);
 	void (*close)(void *data, const struct dbt_ctx *ctx, size_t i, struct dbt_copy_item *item,
 	              bool failed);
 };

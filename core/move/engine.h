@@ -27,7 +27,7 @@ enum {
 	ENGINE_WINDOW_FILES = 128, /* that end in it */
 	ENGINE_FILES = 2 * ENGINE_WINDOW_FILES + ENGINE_SLOTS, /* open at the same time */
 	ENGINE_SMALL_BYTES = 1 << 20, /* up to here files are written through the page cache */
-	ENGINE_SHARE_FILES = 4,       /* so many files in a window share one syncfs */
+	ENGINE_SHARE_FILES = 3,       /* so many files in a window share one syncfs */
 	ENGINE_LOG_LINES = 64
 };
 #define ENGINE_BLOCK        ((uint64_t)DBT_STREAM_BLOCK_BYTES)

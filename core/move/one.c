@@ -30,7 +30,7 @@ static int single_open(void *data, const struct dbt_ctx *ctx, size_t i, struct d
 }
 
 static int single_proved(void *data, const struct dbt_ctx *ctx, size_t i,
-                         const struct dbt_copy_item *item, const struct dbt_copy_result *result,
+                         struct dbt_copy_item *item, const struct dbt_copy_result *result,
                          struct dbt_err *err)
 {
 	const struct single *s = data;

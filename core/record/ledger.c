@@ -83,7 +83,7 @@ static int save_row(struct dbt_ledger *ledger, const struct dbt_promotion *p, st
 	sqlite3_stmt *s = dbt_sql_prepare(
 		ledger,
 		"INSERT INTO promotion VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-		" ON CONFLICT(id) DO UPDATE SET made_dir=excluded.made_dir, "
+		" ON CONFLICT(id) DO UPDATE SET run=excluded.run, made_dir=excluded.made_dir, "
 		"reclaim=excluded.reclaim,"
 		" keep_copy=excluded.keep_copy, by_link=excluded.by_link,"
 		" rollback_mode=excluded.rollback_mode, state=excluded.state,"
@@ -212,17 +212,18 @@ static int find_waiting(struct dbt_ledger *ledger, const char *copy, int64_t *re
 }
 
 /* A copy of ours that waits for its removal is used again: nobody may remove it any more, and nobody may be about
- * to. */
+ * to. What seemed to be somebody else's file when this promotion was planned, and waits for its removal now, was then
+ * the copy of a promotion that has been rolled back since. */
 static int take_waiting(struct dbt_ledger *ledger, const struct dbt_pmember *m, struct dbt_err *err)
 {
 	sqlite3_stmt *s;
 	int64_t id = 0;
 	int r;
 
-	if (m->taken_over || m->copied.ino == 0)
+	if (m->copied.ino == 0)
 		return 0;
 	while ((r = find_waiting(ledger, m->copy, &id, err)) == 1) {
-		if (lock_promotion(ledger, id, F_WRLCK) == 0)
+		if (m->taken_over || lock_promotion(ledger, id, F_WRLCK) == 0)
 			return dbt_err_set(err, DBT_ERR_BUSY, -EBUSY,
 			                   "'%s' is just being removed by another run: wait for it "
 			                   "to end",

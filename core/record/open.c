@@ -33,6 +33,7 @@ static const char schema[] =
 	" copy_left INTEGER NOT NULL, role INTEGER NOT NULL DEFAULT 0, PRIMARY KEY(promotion, "
 	"seq));"
 	"CREATE INDEX member_path ON member(path);"
+	"CREATE INDEX member_copy ON member(copy);"
 	"CREATE TABLE step("
 	" id INTEGER PRIMARY KEY, promotion INTEGER NOT NULL, wall_ns INTEGER NOT NULL, text TEXT "
 	"NOT NULL);"
@@ -51,6 +52,7 @@ static const char schema[] =
 /* What version 2 has more than version 1. New columns come last, with the value that older rows mean. */
 static const char upgrade[] = "ALTER TABLE promotion ADD COLUMN kind TEXT NOT NULL DEFAULT 'files';"
 			      "ALTER TABLE member ADD COLUMN role INTEGER NOT NULL DEFAULT 0;"
+			      "CREATE INDEX IF NOT EXISTS member_copy ON member(copy);"
 			      "PRAGMA user_version=2";
 
 /* Makes the directory and those above it, each synced into its parent. */

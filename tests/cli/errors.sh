@@ -113,6 +113,7 @@ sweep()
 sweep_all()
 {
 	sweep "promote of a set" fresh_ledger inode promote --force --to "$FAST" "$SLOW/set"
+	sweep "promote of a half-copied set" set_half_copied inode promote --force --to "$FAST" "$SLOW/set"
 	sweep "promote --reclaim" fresh_ledger noinode promote --force --reclaim --to "$FAST" "$SLOW/a.bin"
 	sweep "rollback of a set" set_promoted inode rollback
 	sweep "rollback after reclaim" file_reclaimed noinode rollback

@@ -18,6 +18,8 @@ sweep_all()
 	kill_sweep "promote" fresh_ledger inode promote --force --to "$FAST" "$SLOW/a.bin"
 	kill_sweep "promote of a set" fresh_ledger inode promote --force --to "$FAST" "$SLOW/set"
 	kill_sweep "promote --reclaim of a set" fresh_ledger noinode promote --force --reclaim --to "$FAST" "$SLOW/set"
+	kill_sweep "promote over a half copy" while_copying inode promote --force --to "$FAST" "$SLOW/a.bin"
+	kill_sweep "promote of a half-copied set" set_half_copied inode promote --force --to "$FAST" "$SLOW/set"
 	kill_sweep "rollback" file_promoted inode rollback
 	kill_sweep "rollback of a set" set_promoted inode rollback
 	kill_sweep "rollback after reclaim" file_reclaimed noinode rollback

@@ -96,6 +96,12 @@ while_copying()
 	interrupted fresh_ledger fallocate 1 promote --force --to "$FAST" "$SLOW/a.bin"
 }
 
+# The files of a set are written and marked, not flushed.
+set_half_copied()
+{
+	interrupted fresh_ledger syncfs 1 promote --force --to "$FAST" "$SLOW/set"
+}
+
 set_verified()
 {
 	interrupted fresh_ledger symlinkat 1 promote --force --to "$FAST" "$SLOW/set"

@@ -158,9 +158,8 @@ static int flushed_one(void *data, const struct dbt_ctx *c, size_t i,
 	return 0;
 }
 
-static int proved_one(void *data, const struct dbt_ctx *c, size_t i,
-                      const struct dbt_copy_item *item, const struct dbt_copy_result *result,
-                      struct dbt_err *err)
+static int proved_one(void *data, const struct dbt_ctx *c, size_t i, struct dbt_copy_item *item,
+                      const struct dbt_copy_result *result, struct dbt_err *err)
 {
 	struct one *one = (struct one *)data + i;
 

@@ -218,7 +218,7 @@ static void recover(void)
 	struct dbt_err err;
 
 	flow_open(&flow);
-	assert_int_equal(dbt_recover(&flow, &report, &err), 0);
+	assert_int_equal(dbt_recover(&flow, NULL, &report, &err), 0);
 	for (size_t i = 0; i < report.n; i++)
 		if (report.items[i].what == DBT_RECOVERY_FAILED)
 			fail_msg("recover: %s", report.items[i].text);

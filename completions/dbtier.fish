@@ -286,6 +286,7 @@ complete -c dbtier -n '__dbtier_is promote' -l all-files -d 'move every file of 
 complete -c dbtier -n '__dbtier_is promote' -l reclaim -d 'delete the originals once the copies are proved'
 complete -c dbtier -n '__dbtier_is promote' -l reserve -x -d 'space to leave free on the target (5 %, at most 10G)'
 complete -c dbtier -n '__dbtier_is promote' -l limit-rate -x -d 'copy at most so many bytes a second'
+complete -c dbtier -n '__dbtier_is promote' -l jobs -s j -x -d 'blocks or files in work at the same time (2, up to 8)'
 complete -c dbtier -n '__dbtier_is promote' -l background -d 'copy only when disks and processors are idle otherwise'
 complete -c dbtier -n '__dbtier_is promote' -l no-probe -d 'measure nothing: judge devices by their kind'
 complete -c dbtier -n '__dbtier_is promote' -l force -s f -d 'lift the rules that cannot lose data'

@@ -98,8 +98,10 @@ static enum dbt_class class_in(const struct dbt_format *format, const char *name
 	return fallback;
 }
 
-/* By first bytes that are in memory. NULL: none fits. */
-static const struct dbt_format *format_by_head(int fd, const char *name, uint64_t size_bytes)
+/* By first bytes that are in memory. NULL: none fits; *ret_tested: they were there to be
+ * asked. */
+static const struct dbt_format *format_by_head(int fd, const char *name, uint64_t size_bytes,
+                                               bool *ret_tested)
 {
 	struct dbt_dbkind_lead leads[MAX_LEADS];
 	unsigned char head[DBT_HEAD_BYTES];
@@ -114,6 +116,7 @@ static const struct dbt_format *format_by_head(int fd, const char *name, uint64_
 	ssize_t got = read_cached(fd, head, sizeof(head), 0);
 	size_t n;
 
+	*ret_tested = got > 0;
 	if (got <= 0)
 		return NULL;
 	file.head_len = (size_t)got;
@@ -133,9 +136,10 @@ static bool fits(const char *pattern, const char *name)
 	return is_telling(pattern) && dbt_pattern_fits(pattern, NULL, name);
 }
 
-static bool has_name(const struct dbt_format *format, const char *name)
+/* tested: its first bytes were no lead's. */
+static bool has_name(const struct dbt_format *format, const char *name, bool tested)
 {
-	for (const struct dbt_lead *l = format->leads; l && l->pattern; l++)
+	for (const struct dbt_lead *l = format->leads; !tested && l && l->pattern; l++)
 		if (fits(l->pattern, name))
 			return true;
 	for (const struct dbt_rule *r = format->rules; r && r->pattern; r++)
@@ -145,12 +149,12 @@ static bool has_name(const struct dbt_format *format, const char *name)
 }
 
 /* By a name that only one format of the catalogue has. */
-static const struct dbt_format *format_by_name(const char *name)
+static const struct dbt_format *format_by_name(const char *name, bool tested)
 {
 	const struct dbt_format *found = NULL;
 
 	for (const struct dbt_format *const *f = dbt_formats; *f; f++) {
-		if ((*f)->shape == DBT_SHAPE_COMPOSITE || !has_name(*f, name))
+		if ((*f)->shape == DBT_SHAPE_COMPOSITE || !has_name(*f, name, tested))
 			continue;
 		if (found)
 			return NULL;
@@ -223,6 +227,7 @@ static int name_file(const struct dbt_ctx *ctx, struct dbt_observation *obs, siz
 		f->place == DBT_OBS_NONE ? NULL : &obs->places.items[f->place];
 	const struct dbt_format *format = NULL;
 	dbt_autoclose int fd = -1;
+	bool tested = false;
 	uint64_t cached;
 	int r = 0;
 
@@ -238,9 +243,9 @@ static int name_file(const struct dbt_ctx *ctx, struct dbt_observation *obs, siz
 	if (fd < 0)
 		return 0;
 	if (!f->format)
-		format = format_by_head(fd, base_name(f->path), f->size_bytes);
+		format = format_by_head(fd, base_name(f->path), f->size_bytes, &tested);
 	if (!f->format && !format)
-		format = format_by_name(base_name(f->path));
+		format = format_by_name(base_name(f->path), tested);
 	if (format)
 		r = name_it(f, base_name(f->path), format);
 	if (r == 0 && (f->format || f->reads.bytes > 1 << 20)) {

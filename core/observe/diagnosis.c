@@ -385,6 +385,18 @@ static size_t stalling_device(const struct judge *j)
 	return at == DBT_OBS_NONE && j->d->devices.n > 0 ? 0 : at;
 }
 
+/* Who waits for a disk keeps it busy. State D on an idle disk is another matter. */
+static const double BUSY_DISK = 0.2;
+
+static bool is_for_a_device(struct judge *j)
+{
+	size_t file = main_file(j, j->g), at = stalling_device(j);
+	const struct dbt_obs_place *place = file == DBT_OBS_NONE ? NULL : place_of(j, file);
+
+	return (place && place->network) || at == DBT_OBS_NONE ||
+	       j->d->devices.items[at].busy >= BUSY_DISK;
+}
+
 static bool judge_writes(struct judge *j)
 {
 	size_t at = stalling_device(j);
@@ -643,7 +655,8 @@ static int judge_all(struct judge *j)
 		j->d->group = (size_t)(waits - j->d->groups.items);
 		if (judge_memory(j) || judge_writes(j))
 			return 0;
-		return judge_storage(j);
+		if (is_for_a_device(j))
+			return judge_storage(j);
 	}
 	j->g = works;
 	if (works)

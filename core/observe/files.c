@@ -257,37 +257,61 @@ static int look_at_fds(struct dbt_files *f, size_t process, int pid)
 
 /* --- mappings --- */
 
+struct map {
+	unsigned long start, end, offset;
+	const char *perms, *path;
+	uint64_t devno, ino;
+};
+
 /* "START-END PERMS OFFSET MAJOR:MINOR INODE      PATH": device and inode are the filesystem's own, as trace events
  * have them. */
-static int look_at_map(struct dbt_files *f, size_t process, int pid, char *line)
+static bool parse_map(const char *line, struct map *ret)
 {
-	unsigned long start, end, offset;
-	unsigned major_no, minor_no;
-	unsigned long long ino;
+	unsigned long major_no, minor_no;
+	char *at;
+
+	ret->start = strtoul(line, &at, 16);
+	if (*at != '-')
+		return false;
+	ret->end = strtoul(at + 1, &at, 16);
+	if (*at != ' ' || strlen(at) < 6 || at[5] != ' ')
+		return false;
+	ret->perms = at + 1;
+	ret->offset = strtoul(at + 6, &at, 16);
+	major_no = strtoul(at, &at, 16);
+	if (*at != ':')
+		return false;
+	minor_no = strtoul(at + 1, &at, 16);
+	ret->devno = makedev((unsigned)major_no, (unsigned)minor_no);
+	ret->ino = strtoull(at, &at, 10);
+	ret->path = at + strspn(at, " ");
+	return *ret->path == '/' && ret->end > ret->start;
+}
+
+static int look_at_map(struct dbt_files *f, size_t process, int pid, const char *line)
+{
 	struct statx stx = { 0 };
-	char perms[8], what[96];
-	int path_at = 0;
+	char what[96];
+	struct map m;
 	size_t index;
 	uint64_t size;
 
-	if (sscanf(line, "%lx-%lx %7s %lx %x:%x %llu %n", &start, &end, perms, &offset, &major_no,
-	           &minor_no, &ino, &path_at) < 7 ||
-	    ino == 0 || path_at == 0 || line[path_at] != '/' || strchr(perms, 'x') ||
-	    end - start < MIN_BYTES)
+	/* Code is no database. */
+	if (!parse_map(line, &m) || m.ino == 0 || m.perms[2] == 'x' || m.end - m.start < MIN_BYTES)
 		return 0;
-	size = offset + (end - start);
-	(void)snprintf(what, sizeof(what), "%d/map_files/%lx-%lx", pid, start, end);
+	size = m.offset + (m.end - m.start);
+	(void)snprintf(what, sizeof(what), "%d/map_files/%lx-%lx", pid, m.start, m.end);
 	if (f->ctx->sys->statx(f->proc, what, AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,
 	                       STATX_SIZE | STATX_MODE, &stx) == 0) {
 		/* Of a library, only a part is code: the whole of it is none of ours. */
-		if (stx.stx_mode & 0111 && strstr(line + path_at, ".so"))
+		if ((stx.stx_mode & 0111) && strstr(m.path, ".so"))
 			return 0;
 		size = stx.stx_size;
 	}
-	return add_use(f, process, makedev(major_no, minor_no), ino, size,
-	               perms[1] == 'w' && perms[3] == 's' ? DBT_OBS_MAPPED | DBT_OBS_WRITES
-	                                                  : DBT_OBS_MAPPED,
-	               line + path_at, &index);
+	return add_use(f, process, m.devno, m.ino, size,
+	               m.perms[1] == 'w' && m.perms[3] == 's' ? DBT_OBS_MAPPED | DBT_OBS_WRITES
+	                                                      : DBT_OBS_MAPPED,
+	               m.path, &index);
 }
 
 static int look_at_maps(struct dbt_files *f, size_t process, int pid)

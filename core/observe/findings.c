@@ -25,9 +25,10 @@ static double traced_bytes(const struct dbt_observation *obs, const struct dbt_o
 	const struct dbt_obs_process *p = &obs->processes.items[u->process];
 
 	/* Pages of a file that is written come into the page cache as well: then the process has read less from
-	 * devices than came. */
-	if (p->has_io && (2 * p->read_bytes < u->reads.bytes ||
-	                  ((u->how & DBT_OBS_WRITES) && 2 * p->written_bytes >= u->reads.bytes)))
+	 * devices than came. A file that was never seen open may have been written. */
+	if (p->has_io && (u->how == 0 || (u->how & DBT_OBS_WRITES)) &&
+	    (2 * p->read_bytes < u->reads.bytes ||
+	     ((u->how & DBT_OBS_WRITES) && 2 * p->written_bytes >= u->reads.bytes)))
 		return 0;
 	return (double)u->reads.bytes;
 }
@@ -140,48 +141,63 @@ static bool is_readable(const struct dbt_observation *obs, const struct dbt_obs_
 	return f->place == DBT_OBS_NONE || !obs->places.items[f->place].ram;
 }
 
+/* Adds up what its readers read of it. False: all that came of it was written. */
+static bool sum_uses(const struct dbt_observation *obs, struct dbt_diag_file *sum)
+{
+	bool read = false, counted = obs->traced;
+
+	for (size_t k = 0; k < obs->uses.n; k++) {
+		const struct dbt_obs_use *u = &obs->uses.items[k];
+		double n, bytes;
+
+		if (u->file != sum->file)
+			continue;
+		bytes = dbt_use_bytes(obs, u, &n, &sum->source);
+		sum->readers += bytes > 0;
+		sum->bytes += bytes;
+		sum->requests += n > 0 ? n : 0;
+		sum->selected |= obs->processes.items[u->process].selected;
+		read |= traced_bytes(obs, u) > 0;
+	}
+	if (!counted)
+		sum->requests = -1;
+	return read;
+}
+
+static struct dbt_diag_file figures_of(const struct dbt_observation *obs, size_t i)
+{
+	const struct dbt_obs_file *f = &obs->files.items[i];
+	struct dbt_diag_file sum = {
+		.file = i, .mean_bytes = -1, .jumps = -1, .again = -1, .source = BY_TRACE
+	};
+	const double t = obs->seconds > 0 ? obs->seconds : 1;
+	bool read = sum_uses(obs, &sum);
+
+	if (sum.requests > 0)
+		sum.mean_bytes = sum.bytes / sum.requests;
+	if (f->reads.requests > 0 && f->reads.bytes > 0 && read) {
+		sum.jumps = (double)f->reads.jumps / (double)f->reads.requests;
+		sum.again = (double)f->reads.again_bytes / (double)f->reads.bytes;
+	}
+	sum.rate = sum.bytes / t;
+	sum.misses_s = sum.requests >= 0 ? sum.requests / t : -1;
+	sum.class = class_of(f, &sum);
+	sum.fits_declared = sum.class != DBT_CLASS_UNKNOWN && sum.class == f->declared;
+	return sum;
+}
+
 int dbt_find_files(const struct dbt_observation *obs, struct dbt_diagnosis *d)
 {
 	for (size_t i = 0; i < obs->files.n; i++) {
 		const struct dbt_obs_file *f = &obs->files.items[i];
-		struct dbt_diag_file sum = { .file = i,
-			                     .mean_bytes = -1,
-			                     .jumps = -1,
-			                     .again = -1,
-			                     .source = BY_TRACE },
-				     *slot;
-		bool requests = true, written = true;
+		struct dbt_diag_file sum, *slot;
 
 		if (!is_readable(obs, f))
 			continue;
-		for (size_t k = 0; k < obs->uses.n; k++) {
-			double n, bytes;
-
-			if (obs->uses.items[k].file != i)
-				continue;
-			bytes = dbt_use_bytes(obs, &obs->uses.items[k], &n, &sum.source);
-			sum.readers += bytes > 0;
-			sum.bytes += bytes;
-			sum.selected |= obs->processes.items[obs->uses.items[k].process].selected;
-			requests &= n >= 0 || obs->traced;
-			sum.requests += n > 0 ? n : 0;
-			written &= traced_bytes(obs, &obs->uses.items[k]) <= 0;
-		}
+		sum = figures_of(obs, i);
+		/* A database that is open shows that nothing is read of it. */
 		if (sum.bytes <= 0 && (!f->format || f->how == 0))
 			continue;
-		if (!requests || !obs->traced)
-			sum.requests = -1;
-		if (sum.requests > 0)
-			sum.mean_bytes = sum.bytes / sum.requests;
-		if (f->reads.requests > 0 && !written) {
-			sum.jumps = (double)f->reads.jumps / (double)f->reads.requests;
-			sum.again = (double)f->reads.again_bytes / (double)f->reads.bytes;
-		}
-		sum.rate = obs->seconds > 0 ? sum.bytes / obs->seconds : 0;
-		sum.misses_s =
-			sum.requests >= 0 && obs->seconds > 0 ? sum.requests / obs->seconds : -1;
-		sum.class = class_of(f, &sum);
-		sum.fits_declared = sum.class != DBT_CLASS_UNKNOWN && sum.class == f->declared;
 		slot = dbt_vec_push(&d->files);
 		if (!slot)
 			return -ENOMEM;
@@ -313,19 +329,39 @@ static int by_activity(const void *a, const void *b)
 /* Less than this of the time is nothing that anybody would look for. */
 static const double MIN_ACTIVITY = 0.02;
 
+static struct dbt_diag_group *group_like(struct dbt_diagnosis *d, const struct dbt_observation *obs,
+                                         size_t process)
+{
+	for (size_t k = 0; k < d->groups.n; k++)
+		if (dbt_diag_is_alike(&obs->processes.items[d->groups.items[k].first],
+		                      &obs->processes.items[process]))
+			return &d->groups.items[k];
+	return dbt_vec_push(&d->groups);
+}
+
+static void drop_small(const struct dbt_observation *obs, struct dbt_diagnosis *d)
+{
+	size_t kept = 0;
+
+	for (size_t k = 0; k < d->groups.n; k++) {
+		struct dbt_diag_group *g = &d->groups.items[k];
+
+		if ((g->running + g->blocked) * g->seconds >= MIN_ACTIVITY * obs->seconds ||
+		    g->selected)
+			d->groups.items[kept++] = *g;
+		else
+			free(g->files);
+	}
+	d->groups.n = kept;
+}
+
 int dbt_find_groups(const struct dbt_observation *obs, struct dbt_diagnosis *d)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < obs->processes.n; i++) {
-		struct dbt_diag_group *g = NULL;
+		struct dbt_diag_group *g = group_like(d, obs, i);
 
-		for (size_t k = 0; !g && k < d->groups.n; k++)
-			if (dbt_diag_is_alike(&obs->processes.items[d->groups.items[k].first],
-			                      &obs->processes.items[i]))
-				g = &d->groups.items[k];
-		if (!g)
-			g = dbt_vec_push(&d->groups);
 		if (!g)
 			return -ENOMEM;
 		add_process(obs, i, g);
@@ -334,17 +370,7 @@ int dbt_find_groups(const struct dbt_observation *obs, struct dbt_diagnosis *d)
 		settle(obs, &d->groups.items[k]);
 		r = add_files(obs, d, &d->groups.items[k]);
 	}
-	if (d->groups.n > 1)
-		qsort(d->groups.items, d->groups.n, sizeof(*d->groups.items), by_activity);
-	for (size_t k = d->groups.n; k-- > 0;) {
-		struct dbt_diag_group *g = &d->groups.items[k];
-
-		if ((g->running + g->blocked) * g->seconds >= MIN_ACTIVITY * obs->seconds ||
-		    g->selected)
-			continue;
-		free(g->files);
-		*g = d->groups.items[--d->groups.n];
-	}
+	drop_small(obs, d);
 	if (d->groups.n > 1)
 		qsort(d->groups.items, d->groups.n, sizeof(*d->groups.items), by_activity);
 	return r;

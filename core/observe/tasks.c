@@ -22,6 +22,7 @@ enum {
 	MAX_THREADS = 64, /* of one process; the others are taken to do as these do */
 	MAX_OPEN = 400,   /* descriptors kept for ticks */
 	STAT_BYTES = 1024,
+	IO_TICKS = 5, /* between two looks at a process's account of I/O */
 	COMMAND_BYTES = 200,
 };
 
@@ -628,6 +629,9 @@ static void tick_process(struct dbt_tasks *t, struct task *task)
 		running |= own.state == 'R';
 		blocked += own.state == 'D';
 	}
+	/* So that what a short run read is known when it has ended. */
+	if (p->ticks % IO_TICKS == 0)
+		read_io(t, task->pid, p);
 	task->last_ns = t->ctx->sys->now_ns();
 	p->ticks++;
 	p->ticks_running += running;

@@ -4,6 +4,7 @@
 #include "base/vec.h"
 #include "survey/blkdev.h"
 #include "survey/sysfs.h"
+#include "survey/transport.h"
 #include "survey/udevdata.h"
 #include "sys/root.h"
 
@@ -184,16 +185,13 @@ int dbt_blkdev_btrfs_members(const struct dbt_ctx *ctx, uint64_t devno,
  */
 enum { STAT_FIELDS = 10 };
 
-int dbt_blkdev_counters(const struct dbt_ctx *ctx, uint64_t devno, struct dbt_blk_counters *ret)
+static int read_counters(const struct dbt_ctx *ctx, const char *path, struct dbt_blk_counters *ret)
 {
 	struct dbt_buf text = { 0 };
 	uint64_t v[STAT_FIELDS];
 	const char *at;
-	char path[64];
-	int r;
+	int r = dbt_root_read_line(ctx->root, path, &text);
 
-	(void)snprintf(path, sizeof(path), "sys/dev/block/%u:%u/stat", major(devno), minor(devno));
-	r = dbt_root_read_line(ctx->root, path, &text);
 	at = dbt_buf_str(&text);
 	for (size_t i = 0; r == 0 && i < STAT_FIELDS; i++)
 		if (!dbt_scan_u64(&at, &v[i]))
@@ -206,5 +204,48 @@ int dbt_blkdev_counters(const struct dbt_ctx *ctx, uint64_t devno, struct dbt_bl
 		                          .writes = v[4],
 		                          .written_sectors512 = v[6],
 		                          .busy_ms = v[9] };
+	return 0;
+}
+
+/* Before Linux 6.4 only the hidden paths of an NVMe multipath disk count, not the disk itself: then
+ * their sum is taken (drivers/nvme/host/multipath.c). */
+static void add_nvme_paths(const struct dbt_ctx *ctx, const char *disk,
+                           struct dbt_blk_counters *ret)
+{
+	dbt_autoclosedir DIR *dir = NULL;
+	struct dbt_blk_counters one;
+	struct dirent *entry;
+	char path[NAME_MAX + 32];
+
+	if (dbt_root_opendir(ctx->root, "sys/block", &dir) < 0)
+		return;
+	while ((entry = readdir(dir))) {
+		(void)snprintf(path, sizeof(path), "sys/block/%s/stat", entry->d_name);
+		if (!dbt_nvme_is_path(entry->d_name, disk) || read_counters(ctx, path, &one) < 0)
+			continue;
+		ret->reads += one.reads;
+		ret->read_sectors512 += one.read_sectors512;
+		ret->writes += one.writes;
+		ret->written_sectors512 += one.written_sectors512;
+		ret->busy_ms += one.busy_ms;
+	}
+}
+
+int dbt_blkdev_counters(const struct dbt_ctx *ctx, uint64_t devno, struct dbt_blk_counters *ret)
+{
+	struct dbt_buf link = { 0 };
+	const char *name;
+	char path[64];
+	int r;
+
+	(void)snprintf(path, sizeof(path), "sys/dev/block/%u:%u/stat", major(devno), minor(devno));
+	r = read_counters(ctx, path, ret);
+	if (r < 0 || ret->reads != 0)
+		return r;
+	(void)snprintf(path, sizeof(path), "sys/dev/block/%u:%u", major(devno), minor(devno));
+	if (dbt_root_readlink(ctx->root, path, &link) == 0 &&
+	    (name = strrchr(dbt_buf_str(&link), '/')) && starts(name + 1, "nvme"))
+		add_nvme_paths(ctx, name + 1, ret);
+	dbt_buf_release(&link);
 	return 0;
 }

@@ -4,6 +4,8 @@
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "survey/anonymous.h"
+#include "survey/sysfs.h"
+#include "survey/udevdata.h"
 #include "sys/root.h"
 
 #include <archive.h>
@@ -218,7 +220,6 @@ static const struct {
 	{ "dm/uuid", AS_DM_UUID },
 	{ "md/level", AS_TEXT },
 	{ "loop/backing_file", AS_TEXT },
-	{ "device/vpd_pgb1", AS_BYTES }, /* rotation rate; the serial number is on page 80 */
 };
 
 /* Of the disk's parent devices, up to the bus. */
@@ -226,8 +227,12 @@ static const struct {
 	const char *name;
 	enum how how;
 } parent_attributes[] = {
-	{ "model", AS_TEXT },     { "vendor", AS_TEXT },         { "name", AS_TEXT },
-	{ "transport", AS_TEXT }, { "subsysnqn", AS_SUBSYSTEM },
+	{ "model", AS_TEXT },
+	{ "vendor", AS_TEXT },
+	{ "name", AS_TEXT },
+	{ "transport", AS_TEXT },
+	{ "subsysnqn", AS_SUBSYSTEM },
+	{ "vpd_pgb1", AS_BYTES }, /* rotation rate; the serial number is on page 80 */
 };
 
 static void add_member_state(struct capture *c, const char *path)
@@ -247,6 +252,13 @@ static void add_controller_link(struct capture *c, const char *path)
 		add_link(c, path);
 }
 
+static void add_parent_attributes(struct capture *c, const char *dir)
+{
+	add_link_in(c, dir, "driver");
+	for (size_t i = 0; i < sizeof(parent_attributes) / sizeof(parent_attributes[0]); i++)
+		add_in(c, dir, parent_attributes[i].name, parent_attributes[i].how);
+}
+
 static void add_parent_devices(struct capture *c, const char *dir)
 {
 	char at[PATH_MAX], *slash;
@@ -256,10 +268,7 @@ static void add_parent_devices(struct capture *c, const char *dir)
 		*slash = '\0';
 		if (strcmp(at, "sys/devices") == 0 || strcmp(at, "sys/devices/virtual") == 0)
 			break;
-		add_link_in(c, at, "driver");
-		for (size_t k = 0; k < sizeof(parent_attributes) / sizeof(parent_attributes[0]);
-		     k++)
-			add_in(c, at, parent_attributes[k].name, parent_attributes[k].how);
+		add_parent_attributes(c, at);
 		if (strstr(at, "/nvme-subsys"))
 			for_each(c, at, add_controller_link);
 	}
@@ -282,6 +291,48 @@ static bool real_dir(struct capture *c, const char *link, char *out, size_t out_
 	return ok;
 }
 
+/* The few properties that blkdev.h reads. */
+static const char *const properties[] = { "E:ID_FS_TYPE=", "E:ID_FS_USAGE=", "E:ID_BUS=",
+	                                  "E:ID_ATA_ROTATION_RATE_RPM=", "S:mapper/" };
+
+/* "E:KEY=" with the value that data has for KEY, if any. */
+static int add_property(const struct dbt_buf *data, const char *property, struct dbt_buf *out)
+{
+	dbt_autofree char *key = strndup(property + 2, strcspn(property, "=") - 2);
+	dbt_autofree char *value = NULL;
+
+	if (!key)
+		return -ENOMEM;
+	if (property[0] != 'E' || dbt_udevdata_get(data, key, &value) < 0)
+		return 0;
+	return dbt_buf_addf(out, "E:%s=%s\n", key, value);
+}
+
+/* In the layout of lsblk's dumps a file dev/NAME has the properties: they go where udev has them. */
+static void add_dev_properties(struct capture *c, const char *link, const char *dir)
+{
+	const char *number = strrchr(link, '/') + 1, *name = strrchr(dir, '/') + 1;
+	struct dbt_buf data = { 0 }, kept = { 0 };
+	char path[64];
+	uint64_t devno;
+	int r = 0;
+
+	(void)snprintf(path, sizeof(path), "run/udev/data/b%.32s", number);
+	if (!c->ctx->root->live && dbt_scan_devno(&number, &devno) &&
+	    dbt_root_read(c->ctx->root, path, FILE_MAX_BYTES, &data) < 0 &&
+	    dbt_udevdata_read(c->ctx, devno, name, &data) == 0) {
+		for (size_t i = 0; r == 0 && i < sizeof(properties) / sizeof(properties[0]); i++)
+			r = add_property(&data, properties[i], &kept);
+		if (r == 0 && kept.len > 0 && is_new(c, path)) {
+			add_parents(c, path);
+			put(c, path, AE_IFREG, dbt_buf_str(&kept), kept.len);
+		}
+	}
+	c->failed = r < 0 ? r : c->failed;
+	dbt_buf_release(&data);
+	dbt_buf_release(&kept);
+}
+
 static void add_device(struct capture *c, const char *link)
 {
 	char dir[PATH_MAX], sub[PATH_MAX + 16];
@@ -290,9 +341,9 @@ static void add_device(struct capture *c, const char *link)
 	if (!real_dir(c, link, dir, sizeof(dir)))
 		return;
 	add_link_in(c, dir, "device");
+	add_dev_properties(c, link, dir);
 	for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++)
-		if (strncmp(attributes[i].name, "device/", 7) != 0)
-			add_in(c, dir, attributes[i].name, attributes[i].how);
+		add_in(c, dir, attributes[i].name, attributes[i].how);
 	(void)snprintf(sub, sizeof(sub), "%s/slaves", dir);
 	for_each(c, sub, add_link);
 	(void)snprintf(sub, sizeof(sub), "%s/md", dir);
@@ -303,6 +354,16 @@ static void add_device(struct capture *c, const char *link)
 static void add_class_link(struct capture *c, const char *path)
 {
 	add_link(c, path);
+}
+
+/* With multipath the disk's parents lead to the subsystem; only its controllers know the transport. */
+static void add_controller(struct capture *c, const char *link)
+{
+	char dir[PATH_MAX];
+
+	add_link(c, link);
+	if (real_dir(c, link, dir, sizeof(dir)))
+		add_parent_attributes(c, dir);
 }
 
 static void add_host(struct capture *c, const char *path)
@@ -326,10 +387,6 @@ static void add_btrfs(struct capture *c, const char *path)
 	(void)snprintf(sub, sizeof(sub), "%.4000s/devinfo", path);
 	for_each(c, sub, add_missing);
 }
-
-/* The few properties that blkdev.h reads. */
-static const char *const properties[] = { "E:ID_FS_TYPE=", "E:ID_FS_USAGE=", "E:ID_BUS=",
-	                                  "E:ID_ATA_ROTATION_RATE_RPM=", "S:mapper/" };
 
 static void add_udev(struct capture *c, const char *path)
 {
@@ -381,7 +438,7 @@ static void add_everything(struct capture *c)
 	for_each(c, "sys/dev/block", add_device);
 	for_each(c, "sys/class/block", add_class_link);
 	for_each(c, "sys/block", add_class_link);
-	for_each(c, "sys/class/nvme", add_class_link);
+	for_each(c, "sys/class/nvme", add_controller);
 	for_each(c, "sys/class/scsi_host", add_host);
 	for_each(c, "sys/fs/btrfs", add_btrfs);
 	for_each(c, "run/udev/data", add_udev);

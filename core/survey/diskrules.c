@@ -59,6 +59,10 @@ static enum dbt_tier judge_nvme(const struct dbt_blkdev *d, char *why, size_t si
 	if (is(d->tran, "tcp") || is(d->tran, "rdma") || is(d->tran, "fc"))
 		return because(why, size, d, DBT_TIER_NETWORK,
 		               "NVMe over fabrics (transport %s): behind a network", d->tran);
+	if (is(d->tran, "fabrics"))
+		return because(
+			why, size, d, DBT_TIER_NETWORK,
+			"NVMe over fabrics (which transport was not recorded): behind a network");
 	if (d->tran)
 		return because(why, size, d, DBT_TIER_UNKNOWN,
 		               "NVMe with transport %s: what is behind it cannot be seen", d->tran);

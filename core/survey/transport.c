@@ -217,6 +217,40 @@ static int read_nvme_paths(const struct dbt_ctx *ctx, const char *subsys, struct
 	return r;
 }
 
+bool dbt_nvme_is_path(const char *name, const char *disk)
+{
+	size_t head = 4 + strspn(disk + 4, "0123456789");
+	const char *p = name + head;
+
+	if (strncmp(name, disk, head) != 0 || *p != 'c')
+		return false;
+	p += 1 + strspn(p + 1, "0123456789");
+	return disk[head] == 'n' && strcmp(p, disk + head) == 0;
+}
+
+/* Where no controller tells its transport (older captures), the directory of the disk or of one of its
+ * hidden paths may: the kernel makes fabrics controllers below "nvme-fabrics". */
+static int nvme_by_directory(const struct dbt_ctx *ctx, const char *dir, struct dbt_blkdev *dev)
+{
+	bool fabrics = strstr(dir, "/nvme-fabrics/");
+	dbt_autoclosedir DIR *d = NULL;
+	struct dbt_buf link = { 0 };
+	struct dirent *entry;
+	char path[PATH_MAX];
+
+	if (!fabrics && dbt_root_opendir(ctx->root, "sys/block", &d) < 0)
+		return 0;
+	while (!fabrics && (entry = readdir(d))) {
+		if (!dbt_nvme_is_path(entry->d_name, dev->name))
+			continue;
+		(void)snprintf(path, sizeof(path), "sys/block/%s", entry->d_name);
+		fabrics = dbt_root_readlink(ctx->root, path, &link) == 0 &&
+		          strstr(dbt_buf_str(&link), "/nvme-fabrics/");
+	}
+	dbt_buf_release(&link);
+	return fabrics ? set(&dev->tran, "fabrics") : 0;
+}
+
 static int read_nvme(const struct dbt_ctx *ctx, const char *dir, struct dbt_blkdev *dev)
 {
 	char controller[PATH_MAX];
@@ -230,6 +264,8 @@ static int read_nvme(const struct dbt_ctx *ctx, const char *dir, struct dbt_blkd
 		r = merge_transport(ctx, controller, dev);
 	if (r == 0 && !dev->tran)
 		r = read_nvme_paths(ctx, controller, dev);
+	if (r == 0 && !dev->tran)
+		r = nvme_by_directory(ctx, dir, dev);
 	if (r == 0)
 		r = read_driver(ctx, controller, dev);
 	return r;

@@ -9,4 +9,7 @@
  * vendor, rpm of dev; what cannot be read stays unknown. Returns 0 or -ENOMEM. */
 int dbt_transport_read(const struct dbt_ctx *ctx, const char *dir, struct dbt_blkdev *dev);
 
+/* Is name a hidden path of this NVMe multipath disk? "nvme1c0n2" is one of "nvme1n2". */
+bool dbt_nvme_is_path(const char *name, const char *disk);
+
 #endif

@@ -1,6 +1,7 @@
 /* Captured machines: each directory of fixtures/sysroot with the table NAME.expect beside it. */
 #include "base/cleanup.h"
 #include "support/machine.h"
+#include "survey/blkdev.h"
 #include "survey/mounts.h"
 #include "survey/place.h"
 #include "sys/root.h"
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #include <cmocka.h>
 
@@ -246,6 +248,43 @@ static void only_disks_with_data_are_listed(void **state)
 	free(root);
 }
 
+/* Before Linux 6.4 an NVMe multipath disk itself counts nothing. */
+static void the_paths_of_a_multipath_disk_count(void **state)
+{
+	static const char text[] =
+		"mount / ext4 /dev/nvme1n1 259:3\n"
+		"disk nvme1n1 259:3 virtual/nvme-subsystem/nvme-subsys1 queue/rotational=0\n"
+		"attr nvme1n1 stat=0_0_0_0_0_0_0_0_0_0_0\n"
+		"file sys/block/nvme1c0n1/stat 100 0 800 5 10 0 80 5 0 40 50\n"
+		"file sys/block/nvme1c12n1/stat 1 0 8 5 1 0 8 5 0 2 50\n"
+		"file sys/block/nvme1c0n2/stat 7 0 7 7 7 0 7 7 0 7 7\n"
+		"file sys/block/nvme11c0n1/stat 7 0 7 7 7 0 7 7 0 7 7\n"
+		"file sys/block/nvme0n1/stat 7 0 7 7 7 0 7 7 0 7 7\n"
+		"mount /new ext4 /dev/nvme2n1 259:4\n"
+		"disk nvme2n1 259:4 virtual/nvme-subsystem/nvme-subsys2 queue/rotational=0\n"
+		"attr nvme2n1 stat=9_0_72_0_0_0_0_0_0_5_0\n"
+		"file sys/block/nvme2c0n1/stat 9 0 72 0 0 0 0 0 0 5 0\n";
+	char *root = machine_build("/tmp", text, sizeof(text) - 1);
+	struct dbt_blk_counters c;
+	struct machine m;
+
+	(void)state;
+	assert_non_null(root);
+	machine_open(&m, root);
+	assert_int_equal(dbt_blkdev_counters(&m.ctx, makedev(259, 3), &c), 0);
+	assert_int_equal(c.reads, 101);
+	assert_int_equal(c.read_sectors512, 808);
+	assert_int_equal(c.writes, 11);
+	assert_int_equal(c.written_sectors512, 88);
+	assert_int_equal(c.busy_ms, 42);
+	/* Newer kernels count both: once is enough. */
+	assert_int_equal(dbt_blkdev_counters(&m.ctx, makedev(259, 4), &c), 0);
+	assert_int_equal(c.read_sectors512, 72);
+	machine_close(&m);
+	machine_remove(root);
+	free(root);
+}
+
 /* The running system: whatever it is, the file at hand has a place. */
 static void a_live_file_has_a_place(void **state)
 {
@@ -280,6 +319,7 @@ int main(void)
 		cmocka_unit_test(every_captured_machine_is_told_right),
 		cmocka_unit_test(every_machine_written_down_is_told_right),
 		cmocka_unit_test(only_disks_with_data_are_listed),
+		cmocka_unit_test(the_paths_of_a_multipath_disk_count),
 		cmocka_unit_test(a_live_file_has_a_place),
 	};
 

@@ -257,7 +257,7 @@ int dbt_remember_put_speeds(const struct dbt_ctx *ctx, const char *state_dir,
 	int r;
 
 	/* A figure of a busy hour is not what tomorrow should be judged by. */
-	if (speeds->busy)
+	if (speeds->load > DBT_LOADED)
 		return 0;
 	r = make_key(place, &key);
 	if (r == 0)

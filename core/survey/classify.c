@@ -5,6 +5,7 @@
 #include "base/vec.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -369,12 +370,19 @@ static bool is_nvme_like(const struct dbt_speeds *s)
 	       (s->random4.proved && s->random4.iops >= NVME_LIKE_IOPS4);
 }
 
-/* The tier that the speeds point to. UNKNOWN: they do not decide. */
+/* What the device alone might reach at most. Reads of the idle class wait behind everybody's: under more
+ * than a little load nobody knows. */
+static double most_iops(const struct dbt_speeds *s)
+{
+	return s->load <= DBT_LOADED ? s->random1.iops / (1 - s->load) : INFINITY;
+}
+
+/* The tier that the speeds point to. UNKNOWN: they do not decide. What is measured under load is the
+ * least that the device can do: that proves flash, but a disk only if the most is slow as well. */
 static enum dbt_tier measured_tier(const struct dbt_speeds *s, enum dbt_tier by_flags)
 {
-	/* Other people's work makes a disk of any SSD. */
-	if (s->random1.iops < HDD_LIKE_BELOW)
-		return s->busy && by_flags != DBT_TIER_HDD ? DBT_TIER_UNKNOWN : DBT_TIER_HDD;
+	if (most_iops(s) < HDD_LIKE_BELOW)
+		return DBT_TIER_HDD;
 	if (s->random1.iops <= FLASH_LIKE_ABOVE)
 		return DBT_TIER_UNKNOWN;
 	if (by_flags == DBT_TIER_NVME || by_flags == DBT_TIER_SSD)
@@ -384,14 +392,39 @@ static enum dbt_tier measured_tier(const struct dbt_speeds *s, enum dbt_tier by_
 	return is_nvme_like(s) ? DBT_TIER_NVME : DBT_TIER_SSD;
 }
 
-static const char *why_undecided(const struct dbt_speeds *s)
+static void say_undecided(struct judge *j, const struct dbt_speeds *s, const char *each)
 {
+	char why[128] = "";
+
 	if (s->random1.iops > FLASH_LIKE_ABOVE)
-		return ": the bytes lie so close together that the disk's own cache may have "
-		       "answered";
-	if (s->busy && s->random1.iops < HDD_LIKE_BELOW)
-		return ": the disk was busy with other work";
-	return "";
+		(void)snprintf(why, sizeof(why),
+		               ": the bytes lie so close together that the disk's own cache may "
+		               "have answered");
+	else if (s->load > 0 && s->random1.iops < HDD_LIKE_BELOW)
+		(void)snprintf(why, sizeof(why),
+		               ": other work took %.0f %% of the time, so the device may be faster",
+		               100 * s->load);
+	say(j, "measured: a random 4k read takes %s (%.0f a second), which does not decide%s", each,
+	    s->random1.iops, why);
+}
+
+/* Which flash it is was decided by figures that other work or a slow processor make smaller. */
+static void say_which_flash(struct judge *j, const struct dbt_speeds *s)
+{
+	char best[DBT_UNITS_TEXT_BYTES], limit[DBT_UNITS_TEXT_BYTES];
+	uint64_t rate = s->stream1.proved ? s->stream1.rate_bytes_s : 0;
+	bool four = s->stream4.proved && s->stream4.rate_bytes_s > rate;
+
+	if (four)
+		rate = s->stream4.rate_bytes_s;
+	if (rate == 0)
+		return;
+	say(j, "measured: %s read%s %s, nvme begins at %s%s", four ? "four streams" : "one stream",
+	    four ? "" : "s", dbt_units_rate(rate, best),
+	    dbt_units_rate(four ? NVME_LIKE_STREAM4 : NVME_LIKE_STREAM, limit),
+	    s->load > DBT_LOADED && !is_nvme_like(s)
+	            ? "; other work took time, so it may be faster than ssd"
+	            : "");
 }
 
 static void weigh_speeds(struct judge *j, const struct dbt_speeds *s)
@@ -409,13 +442,13 @@ static void weigh_speeds(struct judge *j, const struct dbt_speeds *s)
 		return;
 	}
 	if (measured == DBT_TIER_UNKNOWN) {
-		say(j,
-		    "measured: a random 4k read takes %s (%.0f a second), which does not decide%s",
-		    each, s->random1.iops, why_undecided(s));
+		say_undecided(j, s, each);
 		return;
 	}
 	j->out->by_probe = true;
 	j->out->tier = measured;
+	if (measured != DBT_TIER_HDD && flags != measured)
+		say_which_flash(j, s);
 	if (flags != DBT_TIER_UNKNOWN && flags != measured) {
 		say(j,
 		    "measured: a random 4k read takes %s (%.0f a second): %s, although flags and "

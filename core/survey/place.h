@@ -29,8 +29,13 @@ struct dbt_speeds {
 	struct dbt_speed stream4;  /* four interleaved streams: the sum */
 	uint64_t measured_wall_ns; /* 0: never */
 	uint64_t span_bytes;       /* how much data the random reads were spread over; 0 unknown */
-	bool busy; /* the disks had much other work: figures of this moment, not of the device */
+	/* The share of the time, 0 to 1, that others took from the random reads by one job: other work of
+	 * the disks, or our waiting for a processor. The device alone is as fast as measured or faster. */
+	double load;
 };
+
+/* Above this load a figure is one of the moment: it is told with the load and not remembered. */
+#define DBT_LOADED 0.25
 
 struct dbt_disk {
 	char *name;     /* "sda", "nvme0n1" */

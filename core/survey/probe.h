@@ -1,6 +1,7 @@
 /* Timed reads on bytes that exist: never holes, never unwritten or cached ranges. Read-only, idle
- * I/O class, bounded: at most 3 s a pattern, 8 MiB of random blocks, one second of stream. A result
- * is proved only if the disks' own sector counters and /proc/self/io account for the bytes. */
+ * I/O class, bounded: at most 3 s a pattern, 8 MiB of random blocks and one second of stream for all
+ * patterns together (a slow disk gets longer for its stream). A result is proved only if the disks'
+ * own sector counters and /proc/self/io account for the bytes. */
 #ifndef DBT_SURVEY_PROBE_H
 #define DBT_SURVEY_PROBE_H
 
@@ -26,11 +27,10 @@ struct dbt_probe_result {
 	uint64_t lat_avg_ns, lat_p50_ns, lat_p95_ns, lat_p99_ns;
 	uint64_t reads;      /* those that counted; the first ones of a run do not */
 	uint64_t elapsed_ns; /* while they ran */
-	double interval;     /* half the 95 % confidence interval of the mean, relative to it */
-	double other_work; /* share of the time the disks had other work, right before and after */
+	double interval; /* half the 95 % confidence interval of the throughput, relative to it */
+	double load;     /* see struct dbt_speeds */
 	uint64_t span_bytes; /* how much data the reads were spread over */
 	uint64_t read_bytes; /* everything that was read, ramp included */
-	bool busy;           /* the disks had much other work: the figure is theirs and ours */
 	bool proved;
 	bool interrupted; /* the cancel flag ended it */
 	char *note;       /* "device 87 % busy with other work", "not proved: ..."; NULL */

@@ -38,19 +38,56 @@ static uint64_t percentile(const uint64_t *sorted, size_t n, unsigned percent)
 	return sorted[rank > 0 ? rank - 1 : 0];
 }
 
+/* Half of the 95 % confidence interval of the mean of n values, relative to it; 1 when unknown. t is the
+ * quantile of Student's distribution for them. */
+static double relative_interval(double sum, double squares, size_t n, double t)
+{
+	double mean = sum / (double)n, variance;
+
+	if (n < 2 || mean <= 0)
+		return 1;
+	variance = (squares - sum * mean) / (double)(n - 1);
+	return variance > 0 ? t * sqrt(variance / (double)n) / mean : 0;
+}
+
+/* Reads that come back in bursts (a throttle, a full queue) or that slow down for a while depend on each
+ * other, and their latencies promise too much or too little. So the time is cut into equal slices: how
+ * much do they differ in reads completed? (The method of batch means.) s[0] ended at the start. -1 for
+ * too few reads. */
+static double throughput_interval(const struct dbt_sample *s, size_t n, uint64_t elapsed_ns)
+{
+	enum { SLICES = 8, MIN_READS = 8 * SLICES };
+	static const double T_OF_SEVEN = 2.365; /* 7 degrees of freedom */
+	double sum = 0, squares = 0;
+	size_t done[SLICES] = { 0 };
+
+	if (n <= MIN_READS)
+		return -1;
+	for (size_t i = 1; i < n; i++) {
+		uint64_t since = s[i].end_ns - s[0].end_ns;
+
+		/* A slice includes its end, the first one its beginning. */
+		done[since > 0 ? (since * SLICES - 1) / elapsed_ns : 0]++;
+	}
+	for (size_t i = 0; i < SLICES; i++) {
+		sum += (double)done[i];
+		squares += (double)done[i] * (double)done[i];
+	}
+	return relative_interval(sum, squares, SLICES, T_OF_SEVEN);
+}
+
 static void fill_latencies(uint64_t *lat, size_t n, struct dbt_probestat *ret)
 {
-	double sum = 0, squares = 0, mean, variance;
+	static const double T_OF_MANY = 1.96;
+	double sum = 0, squares = 0;
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		sum += (double)lat[i];
-	mean = sum / (double)n;
-	for (size_t i = 0; i < n; i++)
-		squares += ((double)lat[i] - mean) * ((double)lat[i] - mean);
-	variance = n > 1 ? squares / (double)(n - 1) : 0;
-	ret->interval = n > 1 && mean > 0 ? 1.96 * sqrt(variance / (double)n) / mean : 1;
+		squares += (double)lat[i] * (double)lat[i];
+	}
+	ret->lat_interval = relative_interval(sum, squares, n, T_OF_MANY);
 	qsort(lat, n, sizeof(*lat), by_value);
-	ret->avg_ns = (uint64_t)mean;
+	ret->avg_ns = (uint64_t)(sum / (double)n);
 	ret->p50_ns = percentile(lat, n, 50);
 	ret->p95_ns = percentile(lat, n, 95);
 	ret->p99_ns = percentile(lat, n, 99);
@@ -85,6 +122,9 @@ int dbt_probestat(struct dbt_sample *samples, size_t n, const struct dbt_ramp *r
 	out.iops = (double)out.n / seconds;
 	out.rate_bytes_s = (uint64_t)((double)out.bytes / seconds);
 	fill_latencies(lat, out.n, &out);
+	out.interval = throughput_interval(samples + skip - 1, out.n + 1, out.elapsed_ns);
+	if (out.interval < 0)
+		out.interval = out.lat_interval;
 	*ret = out;
 	return 0;
 }

@@ -25,8 +25,10 @@ struct dbt_probestat {
 	double iops;
 	uint64_t rate_bytes_s;
 	uint64_t avg_ns, p50_ns, p95_ns, p99_ns;
-	double interval; /* half the 95 % confidence interval of the mean latency, relative; 1 when
-	                    unknown */
+	/* Half of the 95 % confidence interval, relative to the mean: of the throughput, from equal
+	 * slices of the time (with few reads the same as the next), and of the latencies as if they did
+	 * not depend on each other. 1 when unknown. */
+	double interval, lat_interval;
 };
 
 /* Sorts samples by their end. Returns 0, -ENODATA (fewer than 2 samples, or no time passed) or

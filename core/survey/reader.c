@@ -1,6 +1,7 @@
 #include "survey/reader.h"
 
 #include "base/cleanup.h"
+#include "survey/sysfs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +18,9 @@ enum {
 	MAX_JOBS = 64,
 	STACK_BYTES = 256 << 10,
 };
+/* Asking whether there is enough sorts all samples: not more often than this, or a slow processor
+ * would be kept from reading by it. */
+static const uint64_t ASK_NS = 20000000;
 /* A disk that wakes up takes up to 15 s; one that retries a bad sector up to 30 s. */
 static const uint64_t PATIENCE_NS = 30000000000;
 
@@ -42,7 +46,7 @@ struct run {
 	atomic_bool stop;
 	atomic_int failed;
 	atomic_uint running;
-	atomic_uint_fast64_t issued_bytes;
+	atomic_uint_fast64_t issued_bytes, waited_ns;
 };
 
 struct job {
@@ -128,17 +132,38 @@ static void work(struct run *run, unsigned number, void *buffer)
 	}
 }
 
+/* How long this thread has been ready to run without a processor; 0 where the kernel does not say
+ * (CONFIG_SCHED_INFO). Documentation/scheduler/sched-stats.rst: running, waiting, slices. */
+static uint64_t waited_for_cpu(const struct run *run)
+{
+	dbt_autoclose int fd =
+		run->sys->openat(AT_FDCWD, "/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC, 0);
+	char text[128];
+	const char *at = text;
+	uint64_t ran, waited;
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	return dbt_scan_u64(&at, &ran) && dbt_scan_u64(&at, &waited) ? waited : 0;
+}
+
 static void *job_main(void *arg)
 {
 	struct job *job = arg;
 	struct run *run = job->run;
 	void *buffer = NULL;
+	uint64_t waited;
 
 	be_idle();
-	if (posix_memalign(&buffer, run->align, run->buffer_bytes) == 0)
+	if (posix_memalign(&buffer, run->align, run->buffer_bytes) == 0) {
+		waited = waited_for_cpu(run);
 		work(run, job->number, buffer);
-	else
+		atomic_fetch_add(&run->waited_ns, waited_for_cpu(run) - waited);
+	} else {
 		atomic_store(&run->failed, -ENOMEM);
+	}
 	free(buffer);
 	free(job);
 	atomic_fetch_sub(&run->running, 1);
@@ -225,19 +250,24 @@ static size_t collect(const struct run *run, struct dbt_sample *samples)
 static void supervise(const struct dbt_ctx *ctx, struct run *run, uint64_t max_ns,
                       dbt_enough *enough, void *data, struct dbt_reading *out)
 {
-	uint64_t start = ctx->sys->now_ns();
+	uint64_t start = ctx->sys->now_ns(), now = start, asked = start;
 	struct timespec pause = { .tv_nsec = POLL_NS };
 
 	while (atomic_load(&run->running) > 0) {
 		(void)nanosleep(&pause, NULL);
+		now = ctx->sys->now_ns();
 		out->interrupted = dbt_ctx_cancelled(ctx);
-		if (out->interrupted || ctx->sys->now_ns() - start >= max_ns)
+		if (out->interrupted || now - start >= max_ns)
 			break;
-		if (enough && enough(data, out->samples, collect(run, out->samples)))
+		if (!enough || now - asked < ASK_NS)
+			continue;
+		asked = now;
+		if (enough(data, out->samples, collect(run, out->samples)))
 			break;
 	}
 	atomic_store(&run->stop, true);
 	out->n = collect(run, out->samples);
+	out->elapsed_ns = now - start;
 	start = ctx->sys->now_ns();
 	/* The user who interrupts does not wait for a dead disk. */
 	while (atomic_load(&run->running) > 0 && ctx->sys->now_ns() - start < PATIENCE_NS &&
@@ -270,6 +300,7 @@ int dbt_reader_run(const struct dbt_ctx *ctx, struct dbt_probe_plan *plan, unsig
 		r = -ETIMEDOUT;
 	out.failed = atomic_load(&run->failed);
 	out.read_bytes = atomic_load(&run->issued_bytes);
+	out.waited_ns = atomic_load(&run->waited_ns) / jobs;
 	run_leave(run);
 	if (r < 0) {
 		free(out.samples);

@@ -15,11 +15,13 @@ struct dbt_reading {
 	struct dbt_sample *samples; /* completed reads; owned */
 	size_t n;
 	uint64_t read_bytes; /* issued, whether or not they completed in time */
+	uint64_t elapsed_ns; /* until the end was called */
+	uint64_t waited_ns;  /* how long a thread was ready but had no processor, on the average */
 	bool interrupted;
 	int failed; /* the first error of a read, or 0 */
 };
 
-/* Asked every few milliseconds with what has completed: true ends the run. */
+/* Asked some fifty times a second with what has completed: true ends the run. */
 typedef bool dbt_enough(void *data, struct dbt_sample *samples, size_t n);
 
 /* shared: all threads take from one list (random), else thread k reads list k. The plan's files

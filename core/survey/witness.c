@@ -7,10 +7,7 @@
 
 #include <stdio.h>
 #include <string.h>
-
-/* The counters count what was asked of the disks: a little less than ours is a rounding of ramp and
- * partial blocks, much less is memory. */
-static const double PROVED_SHARE = 0.98;
+#include <sys/sysmacros.h>
 
 static void count_disks(const struct dbt_ctx *ctx, const struct dbt_place *place,
                         struct dbt_witness *w)
@@ -25,6 +22,7 @@ static void count_disks(const struct dbt_ctx *ctx, const struct dbt_place *place
 		}
 		w->read_bytes += one.read_sectors512 * 512;
 		w->written_bytes += one.written_sectors512 * 512;
+		w->requests += one.reads + one.writes;
 		if (one.busy_ms > w->busy_ms)
 			w->busy_ms = one.busy_ms;
 	}
@@ -43,12 +41,40 @@ static void count_self(const struct dbt_ctx *ctx, struct dbt_witness *w)
 	dbt_buf_release(&text);
 }
 
+static bool is_a_disk(const struct dbt_place *place, uint64_t devno)
+{
+	for (size_t i = 0; i < place->n_disks; i++)
+		if (place->disks[i].devno == devno)
+			return true;
+	return false;
+}
+
+/* A loop device without direct I/O reads its file through the page cache. */
+static bool has_cache_between(const struct dbt_ctx *ctx, const struct dbt_place *place)
+{
+	struct dbt_buf text = { 0 };
+	bool cache = false;
+	char path[64];
+
+	for (size_t i = 0; !cache && i < place->n_layers; i++) {
+		if (is_a_disk(place, place->layers[i]))
+			continue;
+		(void)snprintf(path, sizeof(path), "sys/dev/block/%u:%u/loop/dio",
+		               major(place->layers[i]), minor(place->layers[i]));
+		cache = dbt_root_read_line(ctx->root, path, &text) == 0 &&
+		        strcmp(dbt_buf_str(&text), "0") == 0;
+	}
+	dbt_buf_release(&text);
+	return cache;
+}
+
 struct dbt_witness dbt_witness_take(const struct dbt_ctx *ctx, const struct dbt_place *place)
 {
 	struct dbt_witness w = { 0 };
 
 	count_disks(ctx, place, &w);
 	count_self(ctx, &w);
+	w.cache_between = has_cache_between(ctx, place);
 	return w;
 }
 
@@ -76,13 +102,13 @@ bool dbt_witness_proves(const struct dbt_place *place, const struct dbt_witness 
 			text, size,
 			"not proved: the disks' counters did not move; they are switched off "
 			"(queue/iostats), or everything came from memory");
-	else if (fraction(disks, read_bytes) < PROVED_SHARE)
+	else if (fraction(disks, read_bytes) < DBT_WITNESS_SHARE)
 		(void)snprintf(text, size,
 		               "not proved: the disks delivered only %.0f %% of the bytes, the "
 		               "rest came from memory",
 		               100 * fraction(disks, read_bytes));
 	else if (before->self_known && after->self_known &&
-	         fraction(self, read_bytes) < PROVED_SHARE)
+	         fraction(self, read_bytes) < DBT_WITNESS_SHARE)
 		(void)snprintf(text, size,
 		               "not proved: the kernel counts only %.0f %% of the bytes as read "
 		               "from a device",

@@ -16,10 +16,18 @@
 struct dbt_witness {
 	bool disks_known;
 	uint64_t read_bytes, written_bytes; /* summed over the disks */
+	uint64_t requests;                  /* completed reads and writes */
 	uint64_t busy_ms;                   /* of the busiest disk */
 	bool self_known;
 	uint64_t self_read_bytes; /* what this process made devices read */
+	/* A loop device above the disks may answer from memory. Our bytes then count as read from a
+	 * device all the same, and only the disks' counters, less what others read, can tell. */
+	bool cache_between;
 };
+
+/* The counters count what was asked of the disks: a little less than ours is a rounding of ramp and
+ * partial blocks, much less is memory. */
+#define DBT_WITNESS_SHARE 0.98
 
 struct dbt_witness dbt_witness_take(const struct dbt_ctx *ctx, const struct dbt_place *place);
 

@@ -345,6 +345,27 @@ static void memory_and_nothing_are_no_devices(void **state)
 	scratch_remove(&s);
 }
 
+/* Eight MiB for both random patterns, with the ramp, the repetition and what was on its way at the end. */
+static void the_random_reads_are_bounded(void **state)
+{
+	const struct dbt_probe_opts opts = { .max_ns = 3000000000 };
+	struct dbt_probe_result one, four;
+	struct dbt_err err;
+	struct scratch s;
+
+	(void)state;
+	scratch_make(&s);
+	if (dbt_probe_run(&ctx, &s.target, DBT_PATTERN_RANDOM, 1, &opts, &one, &err) < 0 ||
+	    dbt_probe_run(&ctx, &s.target, DBT_PATTERN_RANDOM, 4, &opts, &four, &err) < 0)
+		fail_msg("%s", err.text);
+	assert_true(one.read_bytes > 0 && four.read_bytes > 0);
+	assert_true(one.read_bytes + four.read_bytes <= 8 * MIB);
+	assert_true(one.load >= 0 && one.load <= 1);
+	dbt_probe_result_release(&one);
+	dbt_probe_result_release(&four);
+	scratch_remove(&s);
+}
+
 /* Without disks to count, nothing is proved, whatever the figure. */
 static void no_counters_no_proof(void **state)
 {
@@ -381,6 +402,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_interrupt_does_not_wait_for_a_dead_disk, setup,
 		                                teardown),
 		cmocka_unit_test_setup_teardown(memory_and_nothing_are_no_devices, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_random_reads_are_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_counters_no_proof, setup, teardown),
 	};
 

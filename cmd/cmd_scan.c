@@ -11,17 +11,24 @@
 #include <string.h>
 
 struct scan_args {
-	bool no_probe, one_file_system, all, follow;
+	bool no_probe, fresh, one_file_system, all, follow;
 	uint64_t min_size_bytes;
 	struct opt_strings formats, excludes;
 };
+
+enum { GROUP_MEASURE = 1 };
 
 #define AT(member) offsetof(struct scan_args, member)
 
 static const struct opt_spec opts[] = {
 	{ .name = "no-probe",
 	  .at = AT(no_probe),
+	  .conflicts = GROUP_MEASURE,
 	  .help = "measure no device; use what was measured within a day" },
+	{ .name = "fresh",
+	  .at = AT(fresh),
+	  .conflicts = GROUP_MEASURE,
+	  .help = "measure each device again, whatever is remembered" },
 	{ .name = "min-size",
 	  .kind = OPT_BYTES,
 	  .metavar = "SIZE",
@@ -350,6 +357,7 @@ static int scan(struct app *app, const struct scan_args *args, char **operands, 
 		          .formats = args->formats.items,
 		          .n_formats = args->formats.n },
 		.no_probe = args->no_probe,
+		.fresh = args->fresh,
 		.state_dir = app->state_dir,
 		.system_state_dir = app->system_state_dir,
 	};

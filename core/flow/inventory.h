@@ -15,6 +15,7 @@
 struct dbt_inventory_opts {
 	struct dbt_scan_opts scan; /* is_ours is filled in here */
 	bool no_probe; /* measure nothing; what was measured within a day still counts */
+	bool fresh;    /* measure again, even if that was done within a day */
 	const char *state_dir;
 	const char *system_state_dir; /* NULL: none */
 };

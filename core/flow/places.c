@@ -198,8 +198,9 @@ void dbt_places_measure(struct dbt_places *places, struct dbt_inventory_place *p
 	if (place->measured)
 		return;
 	place->measured = true;
-	r = dbt_remember_get_speeds(places->ctx, opts->state_dir, &place->place,
-	                            DBT_REMEMBER_DAY_NS, &place->speeds, &err);
+	r = opts->fresh ? 0
+	                : dbt_remember_get_speeds(places->ctx, opts->state_dir, &place->place,
+	                                          DBT_REMEMBER_DAY_NS, &place->speeds, &err);
 	if (r == 1) {
 		judge_again(places, place);
 		return;

@@ -35,9 +35,21 @@ refused()
 	cases=$((cases + 1))
 }
 
+# What is measured under load is not remembered, so there are some tries.
 measure()
 {
-	expect 0 dbtier probe "$SLOW/psc.dmnd" "$FAST/other.dmnd"
+	local file known
+
+	for _ in 1 2 3 4 5 6 7 8; do
+		expect 0 dbtier probe --seconds 1 "$SLOW/psc.dmnd" "$FAST/other.dmnd"
+		known=0
+		for file in "$SLOW/psc.dmnd" "$FAST/other.dmnd"; do
+			expect 0 dbtier devices -no rand_iops "$file"
+			[[ ! $(cat "$TMP/out") =~ [0-9] ]] || known=$((known + 1))
+		done
+		[[ $known -lt 2 ]] || return 0
+	done
+	skip "others keep the processors or the disk busy: no measurement is remembered"
 }
 
 # Two of a kind, both in memory.
@@ -50,20 +62,6 @@ moves "$SLOW/psc.dmnd" "$FAST"
 refused "$FAST/other.dmnd" "$SLOW" "was measured and is not faster"
 expect 0 dbtier promote --force "$FAST/other.dmnd" --to "$SLOW"
 expect 0 dbtier rollback
-
-# direct_fs NAME: a filesystem whose reads reach the disk below $TMP. Through an ordinary loop device they may come from
-# memory: that is no proof of anything, and dbtier says so.
-direct_fs()
-{
-	local device
-
-	truncate -s 64M "$TMP/$1.img"
-	device=$(losetup --find --show --direct-io=on "$TMP/$1.img" 2>/dev/null) || return 1
-	mkfs.ext4 -q "$device"
-	mkdir "$PAIR/$1"
-	mount "$device" "$PAIR/$1"
-	losetup -d "$device" # when it is unmounted
-}
 
 pair_down
 if [[ $(findmnt -n -o FSTYPE -T "$TMP") =~ ^(ext4|xfs|btrfs)$ ]] && direct_fs slow && direct_fs fast; then

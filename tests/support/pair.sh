@@ -44,6 +44,21 @@ pair_down()
 	rm -rf "$PAIR"/*.img "$TMP"/*.img "$TMP/state"
 }
 
+# direct_fs NAME [SIZE]: a fresh ext4 at $PAIR/NAME whose reads reach the disk below $TMP. Through an ordinary loop device
+# they may come from memory: that is no proof of anything, and dbtier says so. False where the kernel cannot.
+direct_fs()
+{
+	local device
+
+	truncate -s "${2:-64M}" "$TMP/$1.img"
+	device=$(losetup --find --show --direct-io=on "$TMP/$1.img" 2>/dev/null) || return 1
+	# Nothing is left for the kernel to write later.
+	mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0 "$device"
+	mkdir "$PAIR/$1"
+	mount -o noatime "$device" "$PAIR/$1"
+	losetup -d "$device" # when it is unmounted
+}
+
 # throttle IOPS: the slow filesystem's device gives that many reads a second to this script and its children. False
 # where the kernel has no blkio cgroup (version 1). The limit lies in a cgroup of this script, so that it is nobody
 # else's even when it outlives the script.

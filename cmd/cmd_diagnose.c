@@ -224,9 +224,10 @@ static int observe_once(struct app *app, const struct diagnose_args *args,
 
 /* The command begins when the observation has. Its own end is no failure of ours. */
 static int observe_command(struct app *app, const struct diagnose_args *args,
-                           struct dbt_stall_opts *stall, char **words, size_t n_words,
+                           const struct dbt_stall_opts *common, char **words, size_t n_words,
                            struct dbt_err *err)
 {
+	struct dbt_stall_opts own = *common, *stall = &own;
 	struct runner command;
 	int r = runner_start(&command, words, n_words, app->ctx.sys, err);
 
@@ -244,8 +245,9 @@ static int observe_command(struct app *app, const struct diagnose_args *args,
 	return r;
 }
 
-static int watch(struct app *app, struct dbt_stall_opts *stall, struct dbt_err *err)
+static int watch(struct app *app, const struct dbt_stall_opts *common, struct dbt_err *err)
 {
+	struct dbt_stall_opts own = *common, *stall = &own;
 	struct screenful screen;
 	int r = screenful_begin(&screen, app->args.json, err);
 

@@ -153,13 +153,14 @@ static void say_files(struct judge *j, size_t main)
 {
 	enum { SHOWN = 4 };
 	const size_t place = j->obs->files.items[j->d->files.items[main].file].place;
-	const double least = j->d->files.items[main].bytes / 20;
+	const double least = j->d->files.items[main].waited / 20;
 	unsigned n = 0;
 
 	for (size_t i = 0; i < j->g->n_files; i++) {
 		const struct dbt_diag_file *f = &j->d->files.items[j->g->files[i]];
 
-		if (f->bytes < least || j->obs->files.items[f->file].place != place)
+		if (f->bytes <= 0 || f->waited < least ||
+		    j->obs->files.items[f->file].place != place)
 			continue;
 		if (n++ >= SHOWN)
 			continue;
@@ -247,7 +248,7 @@ static bool is_stalled(const struct dbt_diag_group *g)
 	return g && g->blocked >= STALLED && g->blocked * g->jobs >= STALLED_JOBS;
 }
 
-/* The file the group read most of; DBT_OBS_NONE when it read none. */
+/* The file the group waited most for; DBT_OBS_NONE when it read none. */
 static size_t main_file(const struct judge *j, const struct dbt_diag_group *g)
 {
 	for (size_t i = 0; g && i < g->n_files; i++)
@@ -385,16 +386,19 @@ static size_t stalling_device(const struct judge *j)
 	return at == DBT_OBS_NONE && j->d->devices.n > 0 ? 0 : at;
 }
 
-/* Who waits for a disk keeps it busy. State D on an idle disk is another matter. */
-static const double BUSY_DISK = 0.2;
+/* Who waits for a disk keeps it busy, or is held back by a limit and reads all the same. State D on an idle disk without
+ * reads is another matter. */
+static const double BUSY_DISK = 0.2, SOME_READS = 64 << 10;
 
 static bool is_for_a_device(struct judge *j)
 {
 	size_t file = main_file(j, j->g), at = stalling_device(j);
 	const struct dbt_obs_place *place = file == DBT_OBS_NONE ? NULL : place_of(j, file);
 
-	return (place && place->network) || at == DBT_OBS_NONE ||
-	       j->d->devices.items[at].busy >= BUSY_DISK;
+	if ((place && place->network) || at == DBT_OBS_NONE)
+		return true;
+	return j->d->devices.items[at].busy >= BUSY_DISK ||
+	       (file != DBT_OBS_NONE && j->d->files.items[file].bytes >= SOME_READS);
 }
 
 static bool judge_writes(struct judge *j)

@@ -58,6 +58,7 @@ struct dbt_diag_file {
 	size_t file; /* index of obs->files */
 	double bytes,
 		requests; /* read from the device in the observed time; requests below 0 unknown */
+	double waited;    /* roughly the seconds that these reads took: for the order */
 	double rate, misses_s;
 	double mean_bytes, jumps, again; /* size of a request, shares; below 0 unknown */
 	unsigned readers;

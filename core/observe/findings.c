@@ -127,13 +127,26 @@ bool dbt_diag_is_random(const struct dbt_diag_file *d)
 	return d->mean_bytes >= 0 && d->mean_bytes <= SMALL_READ;
 }
 
-static int by_bytes(const void *a, const void *b)
+/* Of many small reads and few large ones the many take longer: a seek each, and 100 MB/s, on a disk that may have a head.
+ * Good enough to put files in order. */
+static double seconds_of(const struct dbt_observation *obs, const struct dbt_diag_file *f)
+{
+	size_t place = obs->files.items[f->file].place;
+	enum dbt_tier tier =
+		place == DBT_OBS_NONE ? DBT_TIER_UNKNOWN : obs->places.items[place].tier;
+	const bool flash = tier == DBT_TIER_NVME || tier == DBT_TIER_SSD;
+
+	return (f->requests > 0 ? f->requests * (flash ? 0.1e-3 : 5e-3) : 0) +
+	       f->bytes / (flash ? 1e9 : 100e6);
+}
+
+static int by_wait(const void *a, const void *b)
 {
 	const struct dbt_diag_file *x = a, *y = b;
 
 	if (x->selected != y->selected)
 		return x->selected ? -1 : 1;
-	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
+	return (x->waited < y->waited) - (x->waited > y->waited);
 }
 
 static bool is_readable(const struct dbt_observation *obs, const struct dbt_obs_file *f)
@@ -179,6 +192,7 @@ static struct dbt_diag_file figures_of(const struct dbt_observation *obs, size_t
 		sum.jumps = (double)f->reads.jumps / (double)f->reads.requests;
 		sum.again = (double)f->reads.again_bytes / (double)f->reads.bytes;
 	}
+	sum.waited = seconds_of(obs, &sum);
 	sum.rate = sum.bytes / t;
 	sum.misses_s = sum.requests >= 0 ? sum.requests / t : -1;
 	sum.class = class_of(f, &sum);
@@ -204,7 +218,7 @@ int dbt_find_files(const struct dbt_observation *obs, struct dbt_diagnosis *d)
 		*slot = sum;
 	}
 	if (d->files.n > 1)
-		qsort(d->files.items, d->files.n, sizeof(*d->files.items), by_bytes);
+		qsort(d->files.items, d->files.n, sizeof(*d->files.items), by_wait);
 	return 0;
 }
 

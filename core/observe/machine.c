@@ -2,11 +2,11 @@
 
 #include "base/buf.h"
 #include "base/vec.h"
+#include "observe/words.h"
 #include "sys/root.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,23 +43,42 @@ bool dbt_machine_pressure(const char *text, const char *line, uint64_t *ret_us)
 
 bool dbt_machine_diskstat(const char *line, struct dbt_obs_device *ret, char name[64])
 {
-	uint64_t sectors, written, read_ms, write_ms, busy_ms, queue_ms;
-	unsigned major_no, minor_no;
+	/* Reads, merged, sectors, ms; the same of writes; in flight, busy ms, ms of all requests. */
+	enum {
+		READS,
+		READ_SECTORS = 2,
+		READ_MS,
+		WRITES,
+		WRITTEN_SECTORS = 6,
+		WRITE_MS,
+		BUSY_MS = 9,
+		QUEUE_MS,
+		N
+	};
+	uint64_t numbers[2], v[N];
+	size_t len;
 
 	*ret = (struct dbt_obs_device){ 0 };
-	if (sscanf(line,
-	           "%u %u %63s %" SCNu64 " %*u %" SCNu64 " %" SCNu64 " %" SCNu64 " %*u %" SCNu64
-	           " %" SCNu64 " %*u %" SCNu64 " %" SCNu64,
-	           &major_no, &minor_no, name, &ret->reads, &sectors, &read_ms, &ret->writes,
-	           &written, &write_ms, &busy_ms, &queue_ms) != 11)
+	if (dbt_next_numbers(&line, numbers, 2) < 2)
 		return false;
-	ret->devno = makedev(major_no, minor_no);
-	ret->read_bytes = sectors * 512;
-	ret->write_bytes = written * 512;
-	ret->read_ns = read_ms * 1000000;
-	ret->write_ns = write_ms * 1000000;
-	ret->busy_ns = busy_ms * 1000000;
-	ret->queue_ns = queue_ms * 1000000;
+	line += strspn(line, " ");
+	len = strcspn(line, " ");
+	if (len == 0 || len >= 64)
+		return false;
+	memcpy(name, line, len);
+	name[len] = '\0';
+	line += len;
+	if (dbt_next_numbers(&line, v, N) < N)
+		return false;
+	ret->devno = makedev((unsigned)numbers[0], (unsigned)numbers[1]);
+	ret->reads = v[READS];
+	ret->read_bytes = v[READ_SECTORS] * 512;
+	ret->read_ns = v[READ_MS] * 1000000;
+	ret->writes = v[WRITES];
+	ret->write_bytes = v[WRITTEN_SECTORS] * 512;
+	ret->write_ns = v[WRITE_MS] * 1000000;
+	ret->busy_ns = v[BUSY_MS] * 1000000;
+	ret->queue_ns = v[QUEUE_MS] * 1000000;
 	return true;
 }
 
@@ -67,14 +86,18 @@ bool dbt_machine_diskstat(const char *line, struct dbt_obs_device *ret, char nam
 
 static int read_cpus(const struct dbt_ctx *ctx, struct dbt_buf *buf, struct dbt_machine_counters *c)
 {
-	unsigned long long v[8] = { 0 };
+	uint64_t v[8] = { 0 };
+	const char *text;
 	int r = dbt_root_read(ctx->root, "proc/stat", TEXT_BYTES, buf);
 
 	if (r < 0)
 		return r;
 	/* user nice system idle iowait irq softirq steal; guest time is part of user */
-	if (sscanf(dbt_buf_str(buf), "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1],
-	           &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]) < 5)
+	text = dbt_buf_str(buf);
+	if (strncmp(text, "cpu ", 4) != 0)
+		return -EINVAL;
+	text += 4;
+	if (dbt_next_numbers(&text, v, 8) < 5)
 		return -EINVAL;
 	c->busy = v[0] + v[1] + v[2] + v[5] + v[6];
 	c->idle = v[3];

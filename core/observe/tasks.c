@@ -5,12 +5,12 @@
 #include "base/vec.h"
 #include "observe/files.h"
 #include "observe/machine.h"
+#include "observe/words.h"
 #include "sys/root.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ enum {
 };
 
 /* PF_KTHREAD of the flags in /proc/PID/stat. */
-static const unsigned long KERNEL_THREAD = 0x00200000;
+static const uint64_t KERNEL_THREAD = 0x00200000;
 
 struct thread {
 	int tid, fd; /* -1: gone */
@@ -73,28 +73,39 @@ struct dbt_tasks {
 
 bool dbt_task_stat_parse(const char *text, struct dbt_task_stat *ret)
 {
+	/* Numbers of the fields behind the state, by proc(5): field 4 is the first. */
+	enum {
+		PARENT,
+		FLAGS = 9 - 4,
+		MAJOR = 12 - 4,
+		USER = 14 - 4,
+		SYSTEM,
+		THREADS = 20 - 4,
+		START = 22 - 4,
+		DELAY = 42 - 4,
+		N
+	};
 	const char *open = strchr(text, '('), *close = strrchr(text, ')');
-	unsigned long flags;
-	uint64_t user, system;
+	uint64_t v[N] = { 0 };
 	size_t len;
 
 	*ret = (struct dbt_task_stat){ 0 };
-	if (!open || !close || close < open)
+	if (!open || !close || close < open || close[1] != ' ' || close[2] == '\0')
 		return false;
 	len = (size_t)(close - open - 1);
 	len = len < sizeof(ret->name) ? len : sizeof(ret->name) - 1;
 	memcpy(ret->name, open + 1, len);
-	/* Fields 3 to 22, and 42: see proc(5). */
-	if (sscanf(close + 1,
-	           " %c %d %*d %*d %*d %*d %lu %*u %*u %" SCNu64 " %*u %" SCNu64 " %" SCNu64
-	           " %*d %*d %*d %*d %u %*d %" SCNu64
-	           " %*u %*d %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %*d %*u %*u "
-	           "%" SCNu64,
-	           &ret->state, &ret->parent, &flags, &ret->major_faults, &user, &system,
-	           &ret->threads, &ret->start_ticks, &ret->delay_ticks) < 8)
+	ret->state = close[2];
+	close += 3;
+	if (dbt_next_numbers(&close, v, N) <= START)
 		return false;
-	ret->kernel = (flags & KERNEL_THREAD) != 0;
-	ret->cpu_ticks = user + system;
+	ret->parent = (int)v[PARENT];
+	ret->major_faults = v[MAJOR];
+	ret->cpu_ticks = v[USER] + v[SYSTEM];
+	ret->threads = (unsigned)v[THREADS];
+	ret->start_ticks = v[START];
+	ret->delay_ticks = v[DELAY];
+	ret->kernel = (v[FLAGS] & KERNEL_THREAD) != 0;
 	return true;
 }
 
@@ -220,13 +231,14 @@ static void read_io(const struct dbt_tasks *t, int pid, struct dbt_obs_process *
 
 static uint64_t private_memory(const struct dbt_tasks *t, int pid)
 {
-	unsigned long long size, resident, shared;
+	uint64_t v[3]; /* size, resident, shared */
 	char text[STAT_BYTES];
+	const char *at = text;
 
-	if (read_of(t, pid, "statm", text, sizeof(text)) <= 0 ||
-	    sscanf(text, "%llu %llu %llu", &size, &resident, &shared) != 3 || resident < shared)
+	if (read_of(t, pid, "statm", text, sizeof(text)) <= 0 || dbt_next_numbers(&at, v, 3) < 3 ||
+	    v[1] < v[2])
 		return 0;
-	return (resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE);
+	return (v[1] - v[2]) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static struct thread *find_thread(struct task *task, int tid)

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "observe/ring.h"
+#include "observe/words.h"
 #include "sys/procs.h"
 
 #include <errno.h>
@@ -168,13 +169,12 @@ static void remove_leftovers(const struct dbt_ctx *ctx, int root)
 	if (dbt_procs_self_start(ctx, &self) == 0)
 		memcpy(boot, self.boot_id, sizeof(boot));
 	while ((de = readdir(dir))) {
-		unsigned long long start;
-		int pid, end = 0;
+		const char *at = de->d_name + strlen(PREFIX);
+		uint64_t pid, start;
 
 		if (strncmp(de->d_name, PREFIX, strlen(PREFIX)) != 0 ||
-		    sscanf(de->d_name + strlen(PREFIX), "%d-%llu%n", &pid, &start, &end) != 2 ||
-		    de->d_name[strlen(PREFIX) + (size_t)end] != '\0' ||
-		    dbt_procs_is_alive(ctx, pid, start, boot))
+		    !dbt_next_number(&at, &pid) || *at++ != '-' || !dbt_next_number(&at, &start) ||
+		    *at != '\0' || dbt_procs_is_alive(ctx, (int)pid, start, boot))
 			continue;
 		(void)ctx->sys->unlinkat(dirfd(dir), de->d_name, AT_REMOVEDIR);
 	}

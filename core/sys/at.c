@@ -223,6 +223,47 @@ int dbt_at_open(const struct dbt_ctx *ctx, const struct dbt_at *at, int flags, m
 	                        mode);
 }
 
+/* Kernels without openat2: one component after the other, each on the mount of the first. */
+static int open_beneath_stepwise(const struct dbt_ctx *ctx, int dirfd, const char *path, int flags)
+{
+	dbt_autofree char *copy = strdup(path);
+	struct dbt_ident base, here;
+	char *save = NULL, *part = copy ? strtok_r(copy, "/", &save) : NULL;
+	int fd = -1, r = copy ? dbt_ident_fd(ctx, dirfd, &base) : -ENOMEM;
+
+	while (part && r == 0) {
+		char *after = strtok_r(NULL, "/", &save);
+		int next = strcmp(part, "..") == 0
+		                   ? -EXDEV
+		                   : ctx->sys->openat(fd < 0 ? dirfd : fd, part,
+		                                      (after ? O_RDONLY | O_DIRECTORY : flags) |
+		                                              O_CLOEXEC | O_NOFOLLOW | O_NOCTTY,
+		                                      0);
+
+		if (fd >= 0)
+			(void)close(fd);
+		fd = next;
+		r = fd < 0 ? fd : dbt_ident_fd(ctx, fd, &here);
+		if (r == 0 && (here.dev != base.dev || here.mnt_id != base.mnt_id))
+			r = -EXDEV;
+		part = after;
+	}
+	if (r < 0 && fd >= 0)
+		(void)close(fd);
+	return r < 0 ? r : fd < 0 ? -ENOENT : fd;
+}
+
+int dbt_at_open_beneath(const struct dbt_ctx *ctx, int dirfd, const char *path, int flags)
+{
+	const struct open_how how = {
+		.flags = (unsigned)(flags | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY),
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV,
+	};
+	int fd = ctx->sys->openat2(dirfd, path, &how);
+
+	return fd == -ENOSYS ? open_beneath_stepwise(ctx, dirfd, path, flags) : fd;
+}
+
 /* Times that 64 bits of nanoseconds cannot hold (after 2262) end at the limit. */
 static int64_t ns_of(struct statx_timestamp t)
 {
@@ -336,6 +377,8 @@ bool dbt_ident_same_content(const struct dbt_ident *a, const struct dbt_ident *b
 {
 	if (!dbt_ident_same_inode(a, b, any_dev))
 		return false;
+	if (S_ISDIR(a->mode))
+		return true;
 	if (a->size_bytes != b->size_bytes || a->mtime_ns != b->mtime_ns)
 		return false;
 	return !with_ctime || a->ctime_ns == b->ctime_ns;

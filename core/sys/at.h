@@ -56,6 +56,10 @@ void dbt_at_release(struct dbt_at *at); /* zero-initialised and released are fin
 /* -errno only, the caller writes the sentence. Adds O_CLOEXEC and O_NOFOLLOW. */
 int dbt_at_open(const struct dbt_ctx *ctx, const struct dbt_at *at, int flags, mode_t mode);
 
+/* Opens what lies below an open directory: path is relative ("a/b"; "." is the directory itself), no part of it may
+ * be a link or lead to another mount. -errno only. */
+int dbt_at_open_beneath(const struct dbt_ctx *ctx, int dirfd, const char *path, int flags);
+
 /* Identity of the name itself (a link is not followed) or of an open file. */
 int dbt_at_ident(const struct dbt_ctx *ctx, const struct dbt_at *at, struct dbt_ident *ret);
 int dbt_ident_fd(const struct dbt_ctx *ctx, int fd, struct dbt_ident *ret);
@@ -71,7 +75,7 @@ int dbt_at_sync_dir(const struct dbt_ctx *ctx, const struct dbt_at *at);
 bool dbt_ident_same_inode(const struct dbt_ident *a, const struct dbt_ident *b, bool any_dev);
 
 /* ... and nobody wrote to it as far as size and mtime tell; with_ctime also its metadata is
- * untouched. */
+ * untouched. What a directory holds shows in neither: of directories it is the inode alone. */
 bool dbt_ident_same_content(const struct dbt_ident *a, const struct dbt_ident *b, bool with_ctime,
                             bool any_dev);
 

@@ -145,7 +145,9 @@ static json_t *get_hash(const void *row)
 {
 	const struct dbt_promotion *p = promotion(row);
 
-	return p->is_set || p->n_members == 0 ? json_null() : member_hash(&p->members[0]);
+	return p->is_set || dbt_promotion_is_tree(p) || p->n_members == 0
+	               ? json_null()
+	               : member_hash(&p->members[0]);
 }
 
 static json_t *get_state(const void *row)

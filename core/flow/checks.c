@@ -186,6 +186,42 @@ int dbt_check_source(const struct dbt_ctx *ctx, const struct dbt_at *at, struct 
 	return r;
 }
 
+int dbt_check_source_dir(const struct dbt_ctx *ctx, const struct dbt_at *at, struct dbt_ident *ret,
+                         struct dbt_err *err)
+{
+	struct dbt_ident ident, parent;
+	int r = dbt_at_ident(ctx, at, &ident);
+
+	if (r == 0)
+		r = dbt_ident_fd(ctx, at->dirfd, &parent);
+	if (r < 0)
+		return dbt_err_sys(err, r, "cannot look at '%s'", at->shown);
+	if (!S_ISDIR(ident.mode))
+		return dbt_err_refuse(err, "'%s' is not a directory", at->shown);
+	if (ident.mount_root || ident.mnt_id != parent.mnt_id)
+		return dbt_err_refuse(
+			err,
+			"'%s' is a mount point: a link cannot take its place; unmount it, or "
+			"move the directory into an ordinary one",
+			at->shown);
+	if (ident.dev != parent.dev)
+		return dbt_err_refuse(err,
+		                      "'%s' is a subvolume: a link cannot take its place; copy it "
+		                      "into an ordinary directory first",
+		                      at->shown);
+	if (ident.attrs & (STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND))
+		return dbt_err_refuse(err,
+		                      "'%s' is immutable or append-only: 'chattr -ia' lifts "
+		                      "that",
+		                      at->shown);
+	r = check_directory(ctx, at, &ident, err);
+	if (r == 0)
+		r = check_kept_name(ctx, at, err);
+	if (r == 0)
+		*ret = ident;
+	return r;
+}
+
 /* --- the two filesystems -------------------------------------------------------------------------------- */
 
 static int check_kinds(const struct dbt_pair *pair, struct dbt_err *err)

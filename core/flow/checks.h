@@ -15,6 +15,11 @@
 int dbt_check_source(const struct dbt_ctx *ctx, const struct dbt_at *at, struct dbt_ident *ret,
                      struct dbt_err *err);
 
+/* A directory that is to move: no mount point or subvolume, not immutable, its own directory writable, the kept name
+ * free. What is in it: flow/tree.h. */
+int dbt_check_source_dir(const struct dbt_ctx *ctx, const struct dbt_at *at, struct dbt_ident *ret,
+                         struct dbt_err *err);
+
 /* No journal of SQLite with changes in it lies beside an open file. */
 int dbt_check_no_journal(const struct dbt_at *at, int fd, struct dbt_err *err);
 

@@ -1,6 +1,7 @@
 #include "flow/choose.h"
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "sys/at.h"
 
 #include <ctype.h>
@@ -61,6 +62,22 @@ static int several(const struct dbt_promotions *list, const char *what, struct d
 	return r;
 }
 
+/* The promoted directory that the path lies in, by its real place. */
+static const struct dbt_promotion *around(const struct dbt_promotions *list, const char *path)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		const struct dbt_promotion *p = &list->items[i];
+		size_t len;
+
+		if (!dbt_state_is_active(p->state) || !dbt_promotion_is_tree(p))
+			continue;
+		len = strlen(p->members[0].copy);
+		if (strncmp(path, p->members[0].copy, len) == 0 && path[len] == '/')
+			return p;
+	}
+	return NULL;
+}
+
 static int none(const struct dbt_promotions *list, const char *what, struct dbt_err *err)
 {
 	struct dbt_buf text = { 0 };
@@ -96,7 +113,8 @@ static char *as_path(const struct dbt_ctx *ctx, const char *what)
 int dbt_choose(const struct dbt_ctx *ctx, const struct dbt_promotions *list, const char *what,
                size_t *ret, struct dbt_err *err)
 {
-	char *path = as_path(ctx, what);
+	dbt_autofree char *path = as_path(ctx, what);
+	const struct dbt_promotion *outer = path ? around(list, path) : NULL;
 	size_t n = 0, found = 0;
 
 	for (size_t i = 0; path && n == 0 && i < list->n; i++)
@@ -116,11 +134,15 @@ int dbt_choose(const struct dbt_ctx *ctx, const struct dbt_promotions *list, con
 				found = i;
 				n++;
 			}
-	free(path);
 	if (n == 1) {
 		*ret = found;
 		return 0;
 	}
+	if (n == 0 && outer)
+		return dbt_err_set(err, DBT_ERR_UNKNOWN, -EINVAL,
+		                   "'%s' is a file in the promoted directory '%s', which moves as "
+		                   "one: name that",
+		                   what, outer->path);
 	return n == 0 ? none(list, what, err) : several(list, what, err);
 }
 

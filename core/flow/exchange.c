@@ -4,6 +4,7 @@
 #include "flow/checks.h"
 #include "flow/dirs.h"
 #include "flow/look.h"
+#include "flow/tree.h"
 #include "move/swap.h"
 #include "sys/journal.h"
 #include "sys/lease.h"
@@ -76,6 +77,88 @@ static int take_guard(struct dbt_flow *flow, const struct dbt_pmember *m, struct
 	return refuse_writers(flow, m, &m->source, err);
 }
 
+/* --- a directory ---------------------------------------------------------------------------------------- */
+
+struct tree_swap {
+	const struct dbt_ctx *ctx;
+	int fd;           /* of the original, whatever its name */
+	const char *list; /* what was copied */
+	const char *path;
+	char *kept; /* the path under the kept name */
+	struct dbt_tree_guard guard;
+	struct dbt_err why;
+};
+
+static bool is_what_was_copied(struct tree_swap *s, const char *shown)
+{
+	enum dbt_tree_is is = DBT_TREE_CHANGED;
+
+	return dbt_tree_compare(s->ctx, s->fd, s->list, DBT_TREE_SOURCE, shown, &is, &s->why,
+	                        &s->why) == 0 &&
+	       is == DBT_TREE_SAME;
+}
+
+/* Asked when the names are exchanged: nobody wrote to the original since it was copied, and nobody is about to. */
+static bool tree_is_unchanged(void *data)
+{
+	struct tree_swap *s = data;
+
+	return dbt_tree_guard_is_unbroken(&s->guard) && is_what_was_copied(s, s->path) &&
+	       dbt_tree_check_processes(s->ctx, s->fd, s->kept, &s->why) == 0;
+}
+
+static int swap_guarded(struct dbt_flow *flow, const struct dbt_pmember *m,
+                        const struct dbt_look *look, struct tree_swap *s, struct dbt_err *err)
+{
+	const struct dbt_expect original = { .ident = &m->source, .any_dev = true };
+	const struct dbt_expect link = { .link_text = m->copy };
+	int r = 0;
+
+	if (!is_what_was_copied(s, m->path)) {
+		if (s->why.kind == DBT_ERR_NONE)
+			(void)dbt_err_set(&s->why, DBT_ERR_CHANGED, -ESTALE,
+			                  "'%s' was touched since it was copied", m->path);
+		if (err)
+			*err = s->why;
+		return s->why.code;
+	}
+	if (look->kept_is == DBT_KEPT_MISSING)
+		r = dbt_swap_make_link(flow->ctx, &look->path, m->kept, m->copy, &m->source, err);
+	if (r == 0)
+		r = dbt_swap_exchange(flow->ctx, &look->path, &original, m->kept, &link,
+		                      tree_is_unchanged, s, err);
+	if (r == -ESTALE && s->why.kind != DBT_ERR_NONE)
+		(void)dbt_err_add(err, "%s", s->why.text);
+	return r;
+}
+
+static int swap_tree(struct dbt_flow *flow, const struct dbt_promotion *p,
+                     const struct dbt_pmember *m, const struct dbt_look *look, struct dbt_err *err)
+{
+	dbt_autoclose int fd = dbt_at_open(flow->ctx, &look->path, O_RDONLY | O_DIRECTORY, 0);
+	dbt_autofree char *list = dbt_tree_list_path(p, ".tree");
+	dbt_autofree char *kept = NULL;
+	struct tree_swap s = { .ctx = flow->ctx, .fd = fd, .list = list, .path = m->path };
+	int r;
+
+	if (fd < 0)
+		return dbt_err_sys(err, fd, "cannot open '%s'", m->path);
+	if (asprintf(&kept, "%.*s%s", (int)(strlen(look->path.shown) - strlen(look->path.name)),
+	             look->path.shown, m->kept) < 0)
+		kept = NULL;
+	if (!list || !kept)
+		return dbt_err_sys(err, -ENOMEM, "cannot put the link in place of '%s'", m->path);
+	s.kept = kept;
+	r = dbt_tree_guard_take(flow->ctx, fd, m->path, list, &s.guard, err);
+	if (r < 0)
+		return r;
+	r = swap_guarded(flow, m, look, &s, err);
+	dbt_tree_guard_release(&s.guard);
+	return r;
+}
+
+/* --- a file --------------------------------------------------------------------------------------------- */
+
 static int swap_one(struct dbt_flow *flow, const struct dbt_promotion *p,
                     const struct dbt_pmember *m, const struct dbt_look *look, struct dbt_err *err)
 {
@@ -139,7 +222,8 @@ static int swap_member(struct dbt_flow *flow, const struct dbt_promotion *p, str
 		r = dbt_err_refuse(err, "a file named '%s' stands beside '%s': remove it first",
 		                   m->kept, m->path);
 	} else {
-		r = swap_one(flow, p, m, &look, err);
+		r = dbt_promotion_is_tree(p) ? swap_tree(flow, p, m, &look, err)
+		                             : swap_one(flow, p, m, &look, err);
 		m->never_swapped = r == -ESTALE; /* looked at before, or taken back */
 		if (r == 0)
 			note_kept(flow, m, &look);

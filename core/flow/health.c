@@ -172,7 +172,7 @@ int dbt_health_of(const struct dbt_ctx *ctx, const struct dbt_promotion *p, enum
 	for (size_t i = 0; r == 0 && p->state == DBT_STATE_PROMOTED && i < p->n_members; i++) {
 		struct dbt_look look;
 
-		r = dbt_look_at(ctx, p, &p->members[i], &look, err);
+		r = dbt_look_through(ctx, p, &p->members[i], &look, err);
 		if (r < 0) {
 			free(detail);
 			return r;
@@ -229,7 +229,7 @@ static bool is_only_touched(const struct dbt_ctx *ctx, const struct dbt_promotio
 	for (size_t i = 0; only && i < p->n_members; i++) {
 		struct dbt_look look;
 
-		if (dbt_look_at(ctx, p, &p->members[i], &look, NULL) < 0)
+		if (dbt_look_through(ctx, p, &p->members[i], &look, NULL) < 0)
 			return false;
 		only = !look.copy_journal &&
 		       (look.copy_is == DBT_COPY_INTACT || look.copy_is == DBT_COPY_TOUCHED);

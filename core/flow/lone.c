@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "flow/flow.h"
+#include "flow/tree.h"
 #include "move/copy.h"
 #include "move/swap.h"
 #include "sys/at.h"
@@ -46,7 +47,7 @@ static int lone_init(const struct dbt_ctx *ctx, const char *path, struct lone *l
 		return dbt_err_sys(err, -ENOMEM, "cannot roll back '%s'", path);
 	}
 	r = dbt_ident_of(ctx, l->at.dirfd, l->kept, &l->original);
-	if (r < 0 || !S_ISREG(l->original.mode))
+	if (r < 0 || (!S_ISREG(l->original.mode) && !S_ISDIR(l->original.mode)))
 		return dbt_err_set(
 			err, DBT_ERR_UNKNOWN, -ENOENT,
 			"no promotion of '%s' is recorded, and no original '%s' stands beside it",
@@ -61,6 +62,7 @@ static int lone_compare(const struct dbt_ctx *ctx, const struct lone *l, struct 
 		ctx->sys->openat(l->at.dirfd, l->at.name, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
 	dbt_autoclose int kept = ctx->sys->openat(
 		l->at.dirfd, l->kept, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
+	struct dbt_ident ident;
 	bool is_same = false;
 	int r;
 
@@ -70,7 +72,13 @@ static int lone_compare(const struct dbt_ctx *ctx, const struct lone *l, struct 
 		return 0; /* the link dangles: only the original is left */
 	if (copy < 0)
 		return dbt_err_sys(err, copy, "cannot open '%s'", l->at.shown);
-	r = dbt_copy_compare(ctx, copy, kept, &opts, &is_same, NULL, err);
+	r = dbt_ident_fd(ctx, copy, &ident);
+	if (r < 0)
+		return dbt_err_sys(err, r, "cannot look at '%s'", l->at.shown);
+	if (S_ISDIR(l->original.mode) && S_ISDIR(ident.mode))
+		r = dbt_tree_equal(ctx, kept, copy, l->kept, l->at.shown, &is_same, err);
+	else if (S_ISREG(l->original.mode) && S_ISREG(ident.mode))
+		r = dbt_copy_compare(ctx, copy, kept, &opts, &is_same, NULL, err);
 	if (r == 0 && !is_same)
 		r = dbt_err_refuse(
 			err,

@@ -1,6 +1,7 @@
 #include "flow/look.h"
 
 #include "base/cleanup.h"
+#include "flow/tree.h"
 #include "move/swap.h"
 #include "survey/mounts.h"
 #include "survey/place.h"
@@ -132,7 +133,7 @@ static int look_at_kept(const struct dbt_ctx *ctx, const struct dbt_pmember *m,
 
 	if (r == 0 && look->kept_is == DBT_KEPT_ORIGINAL &&
 	    dbt_ident_of(ctx, look->path.dirfd, m->kept, &now) == 0)
-		look->kept_touched = now.ctime_ns != m->source.ctime_ns;
+		look->kept_touched = !S_ISDIR(now.mode) && now.ctime_ns != m->source.ctime_ns;
 	return r;
 }
 
@@ -148,8 +149,8 @@ static int look_at_copy(const struct dbt_ctx *ctx, const struct dbt_promotion *p
 	if (r < 0)
 		return r;
 	look->copy_ident = now;
-	look->copy_journal =
-		r > 0 && dbt_journal_beside(look->copy.dirfd, look->copy.name, journal);
+	look->copy_journal = r > 0 && !S_ISDIR(now.mode) &&
+	                     dbt_journal_beside(look->copy.dirfd, look->copy.name, journal);
 	if (r == 0)
 		look->copy_is =
 			dbt_look_target_is_mounted(ctx, p) ? DBT_COPY_MISSING : DBT_COPY_UNMOUNTED;
@@ -158,8 +159,10 @@ static int look_at_copy(const struct dbt_ctx *ctx, const struct dbt_promotion *p
 			dbt_look_target_is_mounted(ctx, p) ? DBT_COPY_OTHER : DBT_COPY_UNMOUNTED;
 	else if (!dbt_ident_same_content(&now, was, false, true))
 		look->copy_is = DBT_COPY_MODIFIED;
+	else if (S_ISDIR(now.mode) || now.ctime_ns == was->ctime_ns)
+		look->copy_is = DBT_COPY_INTACT;
 	else
-		look->copy_is = now.ctime_ns == was->ctime_ns ? DBT_COPY_INTACT : DBT_COPY_TOUCHED;
+		look->copy_is = DBT_COPY_TOUCHED;
 	return 0;
 }
 
@@ -195,6 +198,70 @@ int dbt_look_at(const struct dbt_ctx *ctx, const struct dbt_promotion *p,
 	dbt_err_clear(err);
 	*ret = look;
 	return 0;
+}
+
+/* What is in one of the directories, SAME where there is nothing to compare. */
+static int compare(const struct dbt_ctx *ctx, const char *list, int dirfd, const char *name,
+                   enum dbt_tree_side side, const char *shown, enum dbt_tree_is *ret,
+                   struct dbt_err *err)
+{
+	dbt_autoclose int fd =
+		ctx->sys->openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+	struct dbt_err why = { 0 };
+	int r;
+
+	if (fd < 0)
+		return dbt_err_sys(err, fd, "cannot open '%s'", shown);
+	r = dbt_tree_compare(ctx, fd, list, side, shown, ret, &why, err);
+	if (r == 0 && why.kind != DBT_ERR_NONE)
+		dbt_ctx_log(ctx, DBT_LOG_DETAIL, "%s", why.text);
+	return r;
+}
+
+static int look_into(const struct dbt_ctx *ctx, const struct dbt_promotion *p,
+                     const struct dbt_pmember *m, struct dbt_look *look, struct dbt_err *err)
+{
+	enum dbt_tree_side side;
+	dbt_autofree char *list = dbt_tree_list_path(p, ".tree");
+	dbt_autofree char *list_of_copy = dbt_tree_list_of_copy(p, &side);
+	enum dbt_tree_is is = DBT_TREE_SAME;
+	int r = list && list_of_copy ? 0
+	                             : dbt_err_sys(err, -ENOMEM, "cannot look at '%s'", m->path);
+
+	if (r == 0 && look->path_is == DBT_PATH_ORIGINAL) {
+		r = compare(ctx, list, look->path.dirfd, look->path.name, DBT_TREE_SOURCE, m->path,
+		            &is, err);
+		if (r == 0 && is == DBT_TREE_CHANGED)
+			look->path_is = DBT_PATH_CHANGED;
+	}
+	if (r == 0 && look->kept_is == DBT_KEPT_ORIGINAL) {
+		r = compare(ctx, list, look->path.dirfd, m->kept, DBT_TREE_SOURCE, m->path, &is,
+		            err);
+		look->kept_touched = r == 0 && is == DBT_TREE_TOUCHED;
+		if (r == 0 && is == DBT_TREE_CHANGED)
+			look->kept_is = DBT_KEPT_CHANGED;
+	}
+	if (r == 0 && look->copy_is == DBT_COPY_INTACT) {
+		r = compare(ctx, list_of_copy, look->copy.dirfd, look->copy.name, side, m->copy,
+		            &is, err);
+		if (r == 0 && is != DBT_TREE_SAME)
+			look->copy_is =
+				is == DBT_TREE_TOUCHED ? DBT_COPY_TOUCHED : DBT_COPY_MODIFIED;
+	}
+	return r;
+}
+
+int dbt_look_through(const struct dbt_ctx *ctx, const struct dbt_promotion *p,
+                     const struct dbt_pmember *m, struct dbt_look *ret, struct dbt_err *err)
+{
+	int r = dbt_look_at(ctx, p, m, ret, err);
+
+	if (r < 0 || !dbt_promotion_is_tree(p))
+		return r;
+	r = look_into(ctx, p, m, ret, err);
+	if (r < 0)
+		dbt_look_release(ret);
+	return r;
 }
 
 void dbt_look_release(struct dbt_look *look)

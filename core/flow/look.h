@@ -51,6 +51,12 @@ struct dbt_look {
 /* Errors only for what cannot be looked at (no permission, an I/O error): missing things are findings. */
 int dbt_look_at(const struct dbt_ctx *ctx, const struct dbt_promotion *p,
                 const struct dbt_pmember *m, struct dbt_look *ret, struct dbt_err *err);
+
+/* The same, and of a promoted directory also what is in it, entry by entry: the look alone tells only whether it is
+ * the very directory. Errors also when its list cannot be read. */
+int dbt_look_through(const struct dbt_ctx *ctx, const struct dbt_promotion *p,
+                     const struct dbt_pmember *m, struct dbt_look *ret, struct dbt_err *err);
+
 /* Is the filesystem that p was promoted to mounted? */
 bool dbt_look_target_is_mounted(const struct dbt_ctx *ctx, const struct dbt_promotion *p);
 

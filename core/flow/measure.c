@@ -4,9 +4,11 @@
 #include "base/cleanup.h"
 #include "base/units.h"
 #include "flow/remember.h"
+#include "flow/tree.h"
 #include "survey/mounts.h"
 #include "survey/probe.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +39,9 @@ void dbt_measure_files(const struct dbt_ctx *ctx, const char *state_dir,
 	if (dbt_remember_put_speeds(ctx, state_dir, place, ret, &err) < 0)
 		dbt_ctx_log(ctx, DBT_LOG_DETAIL, "%s", err.text);
 }
+
+/* Of so many files of a directory. */
+enum { MAX_INNER = 64 };
 
 /* to / from, 0 unless both are proved. */
 static double ratio(const struct dbt_speed *from, const struct dbt_speed *to, double from_value,
@@ -133,6 +138,48 @@ static char *kept_path(const struct dbt_pmember *m)
 	return path;
 }
 
+/* Of a directory: large files in it, of the copy and of the original. */
+static int add_inner(const struct dbt_promotion *p, char **copies, char **kept, size_t *n)
+{
+	enum { MIN_BYTES = 1 << 20 };
+	dbt_autofree char *list = dbt_tree_list_path(p, ".tree");
+	dbt_autofree char *original = kept_path(&p->members[0]);
+	struct dbt_tree_reader reader = { 0 };
+	struct dbt_tree_entry e;
+	int r = list && original ? dbt_tree_reader_open(list, &reader, NULL) : -ENOMEM;
+
+	while (r == 0 && *n < MAX_INNER && (r = dbt_tree_reader_next(&reader, &e, NULL)) == 1) {
+		r = 0;
+		if (e.kind != 'f' || e.source.size_bytes < MIN_BYTES)
+			continue;
+		if (asprintf(&copies[*n], "%s/%s", p->members[0].copy, e.path) < 0)
+			copies[*n] = NULL;
+		if (asprintf(&kept[*n], "%s/%s", original, e.path) < 0)
+			kept[*n] = NULL;
+		r = copies[*n] && kept[*n] ? 0 : -ENOMEM;
+		++*n;
+	}
+	dbt_tree_reader_release(&reader);
+	return r < 0 ? r : 0;
+}
+
+static void measure_tree(const struct dbt_ctx *ctx, const char *state_dir,
+                         const struct dbt_mounts *mounts, const struct dbt_promotion *p)
+{
+	char *copies[MAX_INNER] = { 0 }, *kept[MAX_INNER] = { 0 };
+	struct dbt_speeds from = { 0 }, to = { 0 };
+	size_t n = 0;
+
+	if (add_inner(p, copies, kept, &n) == 0 && n > 0 &&
+	    measure_side(ctx, state_dir, mounts, (const char *const *)kept, n, &from) == 0 &&
+	    measure_side(ctx, state_dir, mounts, (const char *const *)copies, n, &to) == 0)
+		tell(ctx, p, &from, &to);
+	for (size_t i = 0; i < n; i++) {
+		free(copies[i]);
+		free(kept[i]);
+	}
+}
+
 static int measure_both(const struct dbt_ctx *ctx, const char *state_dir,
                         const struct dbt_mounts *mounts, const struct dbt_promotion *p,
                         const char **copies, char **kept)
@@ -160,7 +207,9 @@ void dbt_measure_promotion(const struct dbt_ctx *ctx, const char *state_dir,
 	char **kept = calloc(p->n_members, sizeof(*kept));
 	struct dbt_mounts *mounts = NULL;
 
-	if (copies && kept && dbt_mounts_new(ctx, &mounts, NULL) == 0)
+	if (copies && kept && dbt_mounts_new(ctx, &mounts, NULL) == 0 && dbt_promotion_is_tree(p))
+		measure_tree(ctx, state_dir, mounts, p);
+	else if (mounts)
 		(void)measure_both(ctx, state_dir, mounts, p, copies, kept);
 	for (size_t i = 0; kept && i < p->n_members; i++)
 		free(kept[i]);

@@ -4,6 +4,7 @@
 #include "flow/checks.h"
 #include "flow/measure.h"
 #include "flow/select.h"
+#include "flow/tree.h"
 #include "flow/wal.h"
 #include "move/mark.h"
 #include "survey/exports.h"
@@ -32,6 +33,7 @@ struct draft {
 	struct dbt_place from, to;
 	struct dbt_speeds from_speeds, to_speeds;
 	struct dbt_promotions known; /* of the ledger */
+	struct dbt_tree_facts tree;  /* of a directory */
 	struct dbt_promotion p;
 };
 
@@ -109,8 +111,9 @@ static int measure(struct draft *d, struct dbt_err *err)
 
 	if (d->opts->force || fd < 0)
 		return 0;
-	dbt_measure_files(d->ctx, d->opts->state_dir, &d->from, (const char *const *)d->sel.paths,
-	                  d->sel.n, probe, &d->from_speeds);
+	dbt_measure_files(d->ctx, d->opts->state_dir, &d->from,
+	                  (const char *const *)d->sel.paths + (d->sel.is_tree ? 1 : 0),
+	                  d->sel.is_tree ? d->sel.n_probes : d->sel.n, probe, &d->from_speeds);
 	dbt_measure_files(d->ctx, d->opts->state_dir, &d->to, NULL, 0, false, &d->to_speeds);
 	if (d->from_speeds.measured_wall_ns)
 		r = judge_again(d, fd, &d->from_speeds, &d->from, err);
@@ -122,8 +125,9 @@ static int measure(struct draft *d, struct dbt_err *err)
 /* Other machines would resolve the link on their own side. */
 static int check_exports(struct draft *d, struct dbt_err *err)
 {
+	const char *shown = d->sel.is_tree ? d->sel.path : d->sel.dir;
 	dbt_autofree char *line = NULL;
-	int r = d->opts->force ? 0 : dbt_exports_find(d->ctx, d->sel.dir, &line);
+	int r = d->opts->force ? 0 : dbt_exports_find(d->ctx, shown, &line);
 
 	if (r < 0)
 		return dbt_err_sys(err, r, "cannot read the exports of this machine");
@@ -132,7 +136,7 @@ static int check_exports(struct draft *d, struct dbt_err *err)
 		                      "'%s' is exported to other machines (%s), which would see a "
 		                      "link that leads "
 		                      "nowhere; --force does it all the same",
-		                      d->sel.dir, line);
+		                      shown, line);
 	return 0;
 }
 
@@ -321,12 +325,118 @@ static int check_name_free(struct draft *d, struct dbt_pmember *m, struct dbt_er
 	return 0;
 }
 
+/* --- one directory -------------------------------------------------------------------------------------- */
+
+static bool lies_below(const char *path, const char *dir)
+{
+	size_t len = strlen(dir);
+
+	return strncmp(path, dir, len) == 0 && path[len] == '/';
+}
+
+/* What is promoted already within it, or what it is a part of. */
+static int check_nested(const struct draft *d, const char *path, struct dbt_err *err)
+{
+	for (size_t i = 0; i < d->known.n; i++) {
+		const struct dbt_promotion *p = &d->known.items[i];
+
+		for (size_t j = 0; dbt_state_is_active(p->state) && j < p->n_members; j++) {
+			const struct dbt_pmember *m = &p->members[j];
+
+			if (d->sel.is_tree && lies_below(m->path, path))
+				return dbt_err_refuse(
+					err,
+					"'%s' in it is promoted by itself (promotion %lld): roll "
+					"that back first",
+					m->path, (long long)p->id);
+			if (dbt_promotion_is_tree(p) &&
+			    (lies_below(path, m->copy) || lies_below(path, m->path)))
+				return dbt_err_refuse(
+					err,
+					"'%s' is in the promoted directory '%s' (promotion %lld) "
+					"and moved with it",
+					path, m->path, (long long)p->id);
+		}
+	}
+	return 0;
+}
+
+/* Nothing may stand under the name of the copy: a tree is not taken over. */
+static int check_tree_name_free(struct draft *d, const struct dbt_pmember *m, struct dbt_err *err)
+{
+	struct dbt_ident there;
+	struct dbt_at at;
+	int r = dbt_at_resolve_strict(d->ctx, m->copy, &at, err);
+
+	if (r < 0)
+		return r;
+	r = dbt_at_ident(d->ctx, &at, &there);
+	if (r == 0)
+		r = dbt_err_refuse(
+			err,
+			find_waiting(d, m->copy)
+				? "'%s' is the copy of an earlier promotion that waits "
+				  "for its readers to end: run 'dbtier recover' then, "
+				  "or choose another directory"
+				: "'%s' exists: move it away, or choose another directory",
+			m->copy);
+	else if (r == -ENOENT)
+		r = 0;
+	else
+		r = dbt_err_sys(err, r, "cannot look at '%s'", m->copy);
+	dbt_at_release(&at);
+	return r;
+}
+
+static int check_tree(struct draft *d, const struct dbt_at *at, struct dbt_pmember *m,
+                      struct dbt_err *err)
+{
+	dbt_autoclose int fd = -1;
+	struct dbt_tree_guard guard = { 0 };
+	int r = dbt_check_source_dir(d->ctx, at, &m->source, err);
+
+	if (r < 0)
+		return r;
+	fd = dbt_at_open(d->ctx, at, O_RDONLY | O_DIRECTORY, 0);
+	if (fd < 0)
+		return dbt_err_sys(err, fd, "cannot open '%s'", at->shown);
+	r = dbt_tree_check(d->ctx, fd, at->shown, &d->tree, err);
+	if (r == 0 && d->tree.size_bytes == 0)
+		r = dbt_err_refuse(err, "'%s' holds no bytes: there is nothing to gain", at->shown);
+	if (r == 0)
+		r = dbt_tree_guard_take(d->ctx, fd, at->shown, NULL, &guard, err);
+	dbt_tree_guard_release(&guard);
+	m->source.size_bytes = d->tree.size_bytes;
+	return r;
+}
+
+static int plan_tree(struct draft *d, struct dbt_err *err)
+{
+	struct dbt_pmember *m = &d->p.members[0];
+	struct dbt_at at;
+	int r = fill_names(d, 0, m, err);
+
+	if (r == 0)
+		r = check_nested(d, m->path, err);
+	if (r == 0)
+		r = dbt_at_resolve_strict(d->ctx, m->path, &at, err);
+	if (r < 0)
+		return r;
+	r = check_tree(d, &at, m, err);
+	if (r == 0)
+		r = check_reach(d, &at, err);
+	dbt_at_release(&at);
+	return r == 0 ? check_tree_name_free(d, m, err) : r;
+}
+
 static int plan_file(struct draft *d, size_t i, struct dbt_err *err)
 {
 	struct dbt_pmember *m = &d->p.members[i];
 	struct dbt_at at;
 	int r = fill_names(d, i, m, err);
 
+	if (r == 0)
+		r = check_nested(d, m->path, err);
 	if (r == 0)
 		r = dbt_at_resolve_strict(d->ctx, m->path, &at, err);
 	if (r < 0)
@@ -401,6 +511,8 @@ static uint64_t bytes_needed(const struct draft *d)
 {
 	uint64_t sum = 0, there = 0;
 
+	if (d->sel.is_tree)
+		return d->tree.need_bytes;
 	for (size_t i = 0; i < d->p.n_members; i++)
 		if (d->p.members[i].copied.ino == 0) {
 			sum += data_bytes(d->ctx, &d->p.members[i]);
@@ -488,10 +600,11 @@ static int make(struct draft *d, const char *what, struct dbt_err *err)
 	if (r == 0)
 		r = fill_promotion(d, err);
 	for (size_t i = 0; r == 0 && i < d->sel.n; i++)
-		r = plan_file(d, i, err);
+		r = d->sel.is_tree ? plan_tree(d, err) : plan_file(d, i, err);
 	if (r == 0)
 		r = dbt_check_space(d->ctx, d->target_fd, d->target, bytes_needed(d),
-		                    d->p.n_members, reserve_of(d), err);
+		                    d->sel.is_tree ? d->tree.n_entries : d->p.n_members,
+		                    reserve_of(d), err);
 	return r;
 }
 

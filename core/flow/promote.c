@@ -7,6 +7,7 @@
 #include "flow/look.h"
 #include "flow/remove.h"
 #include "flow/resume.h"
+#include "flow/tree.h"
 #include "move/swap.h"
 
 #include <errno.h>
@@ -94,6 +95,12 @@ static int prove_exchange(struct dbt_flow *flow, struct dbt_promotion *p, bool a
 		if (works < 0)
 			r = dbt_err_sys(err, works, "cannot make files in '%s'",
 			                dirs.items[i].shown);
+		else if (works == 0 && dbt_promotion_is_tree(p))
+			r = dbt_err_refuse(err,
+			                   "the filesystem of '%s' cannot exchange two names in "
+			                   "one step, without which a directory cannot be replaced "
+			                   "by a link safely",
+			                   dirs.items[i].shown);
 		else if (works == 0 && allow_by_link)
 			p->by_link = true;
 		else if (works == 0)
@@ -155,7 +162,10 @@ static int undo(struct dbt_flow *flow, struct dbt_promotion *p, const char *why,
 	free(p->error);
 	p->error = strdup(why);
 	p->owner = (struct dbt_run){ 0 };
-	return dbt_flow_enter(flow, p, DBT_STATE_FAILED, err);
+	r = dbt_flow_enter(flow, p, DBT_STATE_FAILED, err);
+	if (r == 0 && dbt_promotion_is_tree(p) && !dbt_promotion_waits(p))
+		dbt_tree_remove_lists(p);
+	return r;
 }
 
 int dbt_promote_undo(struct dbt_flow *flow, struct dbt_promotion *p, const char *why,
@@ -180,7 +190,8 @@ static int run_steps(struct dbt_flow *flow, struct dbt_promotion *p,
 		return dbt_err_sys(err, -ENOMEM, "cannot promote '%s'", p->path);
 	for (size_t i = 0; i < p->n_members; i++)
 		stood_there[i] = p->members[i].copied.ino != 0;
-	r = dbt_copies_make(flow, p, run, err);
+	r = dbt_promotion_is_tree(p) ? dbt_tree_promote(flow, p, run->limit_bytes_s, err)
+	                             : dbt_copies_make(flow, p, run, err);
 	/* The inodes of the copies are on record before they get their names: so recover knows them. */
 	if (r == 0)
 		r = dbt_ledger_save(flow->ledger, p, "copied", err);

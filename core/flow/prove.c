@@ -2,10 +2,12 @@
 
 #include "base/cleanup.h"
 #include "flow/look.h"
+#include "flow/tree.h"
 #include "move/copy.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 static int prove(const struct dbt_ctx *ctx, int dirfd, const char *name, const char *shown,
                  const struct dbt_pmember *m, bool *ret_same, bool *ret_from_device,
@@ -32,10 +34,42 @@ static int prove(const struct dbt_ctx *ctx, int dirfd, const char *name, const c
 	return 0;
 }
 
+/* What is in a directory, by its list. */
+static int prove_tree(const struct dbt_ctx *ctx, const char *list, int dirfd, const char *name,
+                      const char *shown, const struct dbt_pmember *m, bool *ret_same,
+                      bool *ret_from_device, struct dbt_err *err)
+{
+	dbt_autoclose int fd =
+		ctx->sys->openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+	struct dbt_err why = { 0 };
+	int r;
+
+	if (fd < 0 || !list)
+		return dbt_err_sys(err, fd < 0 ? fd : -ENOMEM, "cannot open '%s'", shown);
+	r = dbt_tree_prove(ctx, fd, list, shown, m->source.size_bytes, ret_same, ret_from_device,
+	                   &why, err);
+	if (r == 0 && !*ret_same && err)
+		*err = why;
+	return r;
+}
+
+/* list: of a directory; NULL for a file. */
+static int prove_any(const struct dbt_ctx *ctx, const char *list, int dirfd, const char *name,
+                     const char *shown, const struct dbt_pmember *m, bool *ret_same,
+                     bool *ret_from_device, struct dbt_err *err)
+{
+	return S_ISDIR(m->source.mode)
+	               ? prove_tree(ctx, list, dirfd, name, shown, m, ret_same, ret_from_device,
+	                            err)
+	               : prove(ctx, dirfd, name, shown, m, ret_same, ret_from_device, err);
+}
+
 int dbt_prove_copy(const struct dbt_ctx *ctx, const struct dbt_promotion *p,
                    const struct dbt_pmember *m, bool *ret_same, bool *ret_from_device,
                    struct dbt_err *err)
 {
+	enum dbt_tree_side side;
+	dbt_autofree char *list = dbt_promotion_is_tree(p) ? dbt_tree_list_of_copy(p, &side) : NULL;
 	struct dbt_look look;
 	int r = dbt_look_at(ctx, p, m, &look, err);
 
@@ -49,8 +83,8 @@ int dbt_prove_copy(const struct dbt_ctx *ctx, const struct dbt_promotion *p,
 			look.copy_is == DBT_COPY_UNMOUNTED ? ": its filesystem is not mounted"
 							   : "");
 	} else {
-		r = prove(ctx, look.copy.dirfd, look.copy.name, m->copy, m, ret_same,
-		          ret_from_device, err);
+		r = prove_any(ctx, list, look.copy.dirfd, look.copy.name, m->copy, m, ret_same,
+		              ret_from_device, err);
 	}
 	dbt_look_release(&look);
 	return r;
@@ -59,6 +93,7 @@ int dbt_prove_copy(const struct dbt_ctx *ctx, const struct dbt_promotion *p,
 int dbt_prove_original(const struct dbt_ctx *ctx, const struct dbt_promotion *p,
                        const struct dbt_pmember *m, bool *ret_same, struct dbt_err *err)
 {
+	dbt_autofree char *list = dbt_promotion_is_tree(p) ? dbt_tree_list_path(p, ".tree") : NULL;
 	struct dbt_look look;
 	bool from_device;
 	int r;
@@ -70,7 +105,8 @@ int dbt_prove_original(const struct dbt_ctx *ctx, const struct dbt_promotion *p,
 	if (r < 0)
 		return r;
 	if (look.kept_is == DBT_KEPT_ORIGINAL || look.kept_is == DBT_KEPT_CHANGED) {
-		r = prove(ctx, look.path.dirfd, m->kept, m->path, m, ret_same, &from_device, err);
+		r = prove_any(ctx, list, look.path.dirfd, m->kept, m->path, m, ret_same,
+		              &from_device, err);
 	} else {
 		*ret_same = false;
 		(void)dbt_err_set(err, DBT_ERR_CHANGED, -ENOENT,

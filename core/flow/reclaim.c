@@ -6,6 +6,9 @@
 #include "flow/dirs.h"
 #include "flow/look.h"
 #include "flow/prove.h"
+#include "flow/remove.h"
+#include "flow/tree.h"
+#include "move/copy.h"
 #include "move/swap.h"
 
 #include <errno.h>
@@ -13,8 +16,9 @@
 #include <sys/stat.h>
 
 /* The copy carries everything that a rollback has to bring back: owner, mode, extended attributes, ACLs. */
-static int check_meta(struct dbt_flow *flow, const struct dbt_pmember *m,
-                      const struct dbt_look *look, const struct dbt_at *kept, struct dbt_err *err)
+static int check_meta(struct dbt_flow *flow, const struct dbt_promotion *p,
+                      const struct dbt_pmember *m, const struct dbt_look *look,
+                      const struct dbt_at *kept, struct dbt_err *err)
 {
 	dbt_autoclose int original = dbt_at_open(flow->ctx, kept, O_RDONLY | O_NONBLOCK, 0);
 	dbt_autoclose int copy = dbt_at_open(flow->ctx, &look->copy, O_RDONLY | O_NONBLOCK, 0);
@@ -26,6 +30,12 @@ static int check_meta(struct dbt_flow *flow, const struct dbt_pmember *m,
 		return dbt_err_sys(err, original, "cannot open '%s'", kept->shown);
 	if (copy < 0)
 		return dbt_err_sys(err, copy, "cannot open '%s'", m->copy);
+	if (dbt_promotion_is_tree(p)) {
+		dbt_autofree char *list = dbt_tree_list_path(p, ".tree");
+
+		return list ? dbt_tree_compare_meta(flow->ctx, original, copy, list, m->copy, err)
+		            : dbt_err_sys(err, -ENOMEM, "cannot compare '%s'", m->copy);
+	}
 	r = dbt_meta_compare(flow->ctx, original, copy, &report, err);
 	if (r < 0)
 		return dbt_err_wrap(err, "'%s'", m->copy);
@@ -36,6 +46,24 @@ static int check_meta(struct dbt_flow *flow, const struct dbt_pmember *m,
 		                   "the original stays",
 		                   m->copy, loss->what, loss->why);
 	dbt_meta_report_release(&report);
+	return r;
+}
+
+/* Nobody writes to the original, or to anything in it. */
+static int check_no_writer(struct dbt_flow *flow, const struct dbt_promotion *p,
+                           const struct dbt_at *kept, struct dbt_err *err)
+{
+	dbt_autoclose int fd = -1;
+	struct dbt_tree_guard guard = { 0 };
+	int r;
+
+	if (!dbt_promotion_is_tree(p))
+		return dbt_check_no_writer(flow->ctx, kept, err);
+	fd = dbt_at_open(flow->ctx, kept, O_RDONLY | O_DIRECTORY, 0);
+	if (fd < 0)
+		return dbt_err_sys(err, fd, "cannot open '%s'", kept->shown);
+	r = dbt_tree_guard_take(flow->ctx, fd, kept->shown, NULL, &guard, err);
+	dbt_tree_guard_release(&guard);
 	return r;
 }
 
@@ -57,7 +85,7 @@ static int check_member(struct dbt_flow *flow, const struct dbt_promotion *p,
 {
 	struct dbt_look look;
 	struct dbt_at kept = { .dirfd = -1 };
-	int r = dbt_look_at(flow->ctx, p, m, &look, err);
+	int r = dbt_look_through(flow->ctx, p, m, &look, err);
 
 	if (r < 0)
 		return r;
@@ -83,9 +111,9 @@ static int check_member(struct dbt_flow *flow, const struct dbt_promotion *p,
 	else if ((r = dbt_at_sibling(&look.path, m->kept, &kept)) < 0)
 		r = dbt_err_sys(err, r, "cannot look at '%s'", m->kept);
 	else
-		r = dbt_check_no_writer(flow->ctx, &kept, err);
+		r = check_no_writer(flow, p, &kept, err);
 	if (r == 0)
-		r = check_meta(flow, m, &look, &kept, err);
+		r = check_meta(flow, p, m, &look, &kept, err);
 	if (r == 0 && look.kept_touched)
 		r = check_touched(flow, p, m, err);
 	dbt_at_release(&kept);
@@ -129,7 +157,10 @@ static int settle_copies(struct dbt_flow *flow, const struct dbt_promotion *p, s
 		if (r < 0)
 			return r;
 		fd = dbt_at_open(flow->ctx, &at, O_RDONLY | O_NONBLOCK, 0);
-		r = fd < 0 ? fd : flow->ctx->sys->fsync(fd);
+		/* What is in a directory was flushed when it was copied; once more where that is one call. */
+		r = fd < 0 ? fd : dbt_promotion_is_tree(p) ? dbt_copy_sync_fs(flow->ctx, fd) : 0;
+		if (r >= 0)
+			r = flow->ctx->sys->fsync(fd);
 		if (fd >= 0)
 			(void)flow->ctx->sys->close(fd);
 		dbt_at_release(&at);
@@ -149,7 +180,7 @@ static int delete_original(struct dbt_flow *flow, const struct dbt_promotion *p,
 {
 	const struct dbt_expect original = { .ident = &m->source, .any_dev = true };
 	struct dbt_look look;
-	int r = dbt_look_at(flow->ctx, p, m, &look, err);
+	int r = dbt_look_through(flow->ctx, p, m, &look, err);
 
 	if (r < 0)
 		return r;
@@ -159,8 +190,10 @@ static int delete_original(struct dbt_flow *flow, const struct dbt_promotion *p,
 		                "'%s' or its copy changed meanwhile: its original "
 		                "stays",
 		                m->path);
-	else
+	else if (!dbt_promotion_is_tree(p))
 		r = dbt_swap_unlink(flow->ctx, look.path.dirfd, m->kept, &original);
+	else if (look.kept_is == DBT_KEPT_ORIGINAL && (r = dbt_remove_kept_tree(flow, p, err)) == 0)
+		r = 1;
 	if (r >= 0)
 		m->reclaimed = r == 1 || look.kept_is == DBT_KEPT_MISSING;
 	if (r == 0 && !m->reclaimed)
@@ -170,6 +203,19 @@ static int delete_original(struct dbt_flow *flow, const struct dbt_promotion *p,
 		r = dbt_err_sys(err, r, "cannot delete '%s'", m->kept);
 	dbt_look_release(&look);
 	return r < 0 ? r : 0;
+}
+
+/* Has the original of a directory left its kept name? Then what is left of it is only to be deleted. */
+static bool is_half_deleted(struct dbt_flow *flow, const struct dbt_promotion *p)
+{
+	struct dbt_look look;
+	bool half;
+
+	if (!dbt_promotion_is_tree(p) || dbt_look_at(flow->ctx, p, &p->members[0], &look, NULL) < 0)
+		return false;
+	half = look.path_is == DBT_PATH_LINK && look.kept_is == DBT_KEPT_MISSING;
+	dbt_look_release(&look);
+	return half;
 }
 
 static int delete_all(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err)
@@ -187,6 +233,10 @@ static int delete_all(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt
 	if (r == 0)
 		r = dbt_dirs_sync(flow->ctx, &dirs, err);
 	dbt_dirs_release(&dirs);
+	if (r < 0 && is_half_deleted(flow, p)) {
+		(void)dbt_flow_let_go(flow, p, "reclaim interrupted", &later);
+		return dbt_err_add(err, "'dbtier recover' deletes the rest");
+	}
 	p->state = DBT_STATE_PROMOTED;
 	p->reclaim = r == 0;
 	if (dbt_flow_let_go(flow, p, r == 0 ? "reclaimed" : "reclaim given up", &later) < 0) {
@@ -206,9 +256,14 @@ int dbt_reclaim_give_up(struct dbt_flow *flow, struct dbt_promotion *p, struct d
 
 		if (r < 0)
 			return r;
-		if (look.path_is == DBT_PATH_LINK && look.kept_is == DBT_KEPT_MISSING)
+		if (look.path_is == DBT_PATH_LINK && look.kept_is == DBT_KEPT_MISSING) {
+			if (dbt_promotion_is_tree(p))
+				r = dbt_remove_kept_tree(flow, p, err);
 			m->reclaimed = true;
+		}
 		dbt_look_release(&look);
+		if (r < 0)
+			return r;
 	}
 	p->state = DBT_STATE_PROMOTED;
 	p->reclaim = dbt_promotion_is_reclaimed(p);

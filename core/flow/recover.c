@@ -7,6 +7,7 @@
 #include "flow/reclaim.h"
 #include "flow/remove.h"
 #include "flow/rollback.h"
+#include "flow/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,8 +24,13 @@ static int can_roll_forward(struct dbt_flow *flow, const struct dbt_promotion *p
 	*ret = p->state == DBT_STATE_VERIFIED || p->state == DBT_STATE_SWAPPING;
 	for (size_t i = 0; *ret && i < p->n_members; i++) {
 		struct dbt_look l;
-		int r = dbt_look_at(flow->ctx, p, &p->members[i], &l, err);
+		int r = dbt_look_through(flow->ctx, p, &p->members[i], &l, err);
 
+		/* Without its list a directory is not known to be whole. */
+		if (r < 0 && err->kind == DBT_ERR_LEDGER) {
+			*ret = false;
+			return 0;
+		}
 		if (r < 0)
 			return r;
 		*ret = (l.copy_is == DBT_COPY_INTACT || l.copy_is == DBT_COPY_TOUCHED) &&
@@ -189,7 +195,11 @@ static int remove_leftovers(struct dbt_flow *flow, struct dbt_promotion *p,
 		dbt_remove_set_dirs(flow, p);
 	if (r == 0 && !dbt_promotion_waits(p))
 		*ret = DBT_RECOVERY_CLEANED;
-	return r == 0 ? dbt_flow_let_go(flow, p, "cleaned up", err) : r;
+	if (r == 0)
+		r = dbt_flow_let_go(flow, p, "cleaned up", err);
+	if (r == 0 && dbt_promotion_is_tree(p) && !dbt_promotion_waits(p))
+		dbt_tree_remove_lists(p);
+	return r;
 }
 
 static int recover_claimed(struct dbt_flow *flow, struct dbt_promotion *p,
@@ -292,8 +302,14 @@ static int recover_all(struct dbt_flow *flow, bool boot, const struct dbt_resume
 	int r = dbt_ledger_load(flow->ledger, &all, err);
 
 	for (size_t i = 0; r == 0 && i < all.n; i++) {
-		if (!(boot && is_away(flow, &all.items[i])) && !is_of_interest(flow, &all.items[i]))
+		if (!(boot && is_away(flow, &all.items[i])) &&
+		    !is_of_interest(flow, &all.items[i])) {
+			/* A run may have ended between its last step and these. */
+			if (!dbt_state_is_active(all.items[i].state) &&
+			    dbt_promotion_is_tree(&all.items[i]))
+				dbt_tree_remove_lists(&all.items[i]);
 			continue;
+		}
 		if (wished && dbt_resume_is_wanted(flow, &all.items[i], wished))
 			continue;
 		r = boot && is_away(flow, &all.items[i])

@@ -4,6 +4,7 @@
 #include "flow/dirs.h"
 #include "flow/look.h"
 #include "flow/prove.h"
+#include "flow/tree.h"
 #include "move/mark.h"
 #include "move/swap.h"
 #include "sys/procs.h"
@@ -27,12 +28,21 @@ static bool is_our_temporary(const struct dbt_ctx *ctx, int dirfd, const char *n
 	return dbt_ident_of(ctx, dirfd, name, &now) == 0 && S_ISREG(now.mode) && now.nlink == 1;
 }
 
+static bool is_directory(const struct dbt_ctx *ctx, int dirfd, const char *name)
+{
+	struct dbt_ident now;
+
+	return dbt_ident_of(ctx, dirfd, name, &now) == 0 && S_ISDIR(now.mode);
+}
+
 static int unlink_temporary(const struct dbt_ctx *ctx, const struct dbt_at *at, const char *name,
                             struct dbt_err *err)
 {
 	int r = 0;
 
-	if (is_our_temporary(ctx, at->dirfd, name))
+	if (is_directory(ctx, at->dirfd, name))
+		r = dbt_tree_remove_all(ctx, at->dirfd, name, name, err);
+	else if (is_our_temporary(ctx, at->dirfd, name))
 		r = ctx->sys->unlinkat(at->dirfd, name, 0);
 	return r < 0 && r != -ENOENT
 	               ? dbt_err_sys(err, r, "cannot remove '%s' beside '%s'", name, at->shown)
@@ -90,6 +100,109 @@ int dbt_remove_temporaries(struct dbt_flow *flow, const struct dbt_promotion *p,
 			r = unlink_temporary(flow->ctx, &look.copy, m->part, err);
 		dbt_look_release(&look);
 	}
+	return r;
+}
+
+/* --- directories ---------------------------------------------------------------------------------------- */
+
+/* The directory that carries the gone name in dirfd is what was decided to be deleted: this one. */
+static int check_gone(const struct dbt_ctx *ctx, int dirfd, const char *gone,
+                      const struct dbt_ident *wanted)
+{
+	struct dbt_ident now;
+	int r = dbt_ident_of(ctx, dirfd, gone, &now);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	return dbt_ident_same_inode(&now, wanted, true);
+}
+
+/* Deletes the copy under its gone name. True when nothing of it is left. */
+static bool remove_gone_copy(struct dbt_flow *flow, const struct dbt_promotion *p,
+                             const struct dbt_pmember *m, int dirfd)
+{
+	char gone[DBT_TREE_GONE_NAME_BYTES];
+	enum dbt_tree_side side;
+	dbt_autofree char *list = dbt_tree_list_of_copy(p, &side);
+	struct dbt_err err = { 0 };
+	uint64_t left = 0;
+	int r = list ? check_gone(flow->ctx, dirfd, dbt_tree_gone_name(p, gone), &m->copied)
+	             : -ENOMEM;
+
+	if (r == 0)
+		return true;
+	if (r < 0)
+		(void)dbt_err_sys(&err, r, "cannot look at '%s'", gone);
+	else if (p->rollback_mode == DBT_ROLLBACK_DISCARD_CHANGES)
+		r = dbt_tree_remove_all(flow->ctx, dirfd, gone, m->copy, &err);
+	else
+		r = dbt_tree_remove_listed(flow->ctx, dirfd, gone, list, side, m->copy, &left,
+		                           &err);
+	if (r < 0)
+		dbt_ctx_log(flow->ctx, DBT_LOG_WARNING,
+		            "'%s' is only partly removed: %s; 'dbtier recover' goes on", m->copy,
+		            err.text);
+	else if (left > 0)
+		dbt_ctx_log(flow->ctx, DBT_LOG_WARNING,
+		            "beside '%s' stays '%s', with what is not of the copy: move it away by "
+		            "hand",
+		            m->copy, gone);
+	return r >= 0;
+}
+
+/* The copy gets the gone name first: what is half deleted is never found under its own. */
+static int remove_tree_copy(struct dbt_flow *flow, const struct dbt_promotion *p,
+                            const struct dbt_pmember *m, const struct dbt_look *look)
+{
+	char gone[DBT_TREE_GONE_NAME_BYTES];
+	int r = flow->ctx->sys->renameat2(look->copy.dirfd, look->copy.name, look->copy.dirfd,
+	                                  dbt_tree_gone_name(p, gone), RENAME_NOREPLACE);
+
+	if (r < 0)
+		return r;
+	r = flow->ctx->sys->fsync(look->copy.dirfd);
+	if (r < 0)
+		return r;
+	return remove_gone_copy(flow, p, m, look->copy.dirfd) ? 1 : -EBUSY;
+}
+
+int dbt_remove_kept_tree(struct dbt_flow *flow, const struct dbt_promotion *p, struct dbt_err *err)
+{
+	const struct dbt_pmember *m = &p->members[0];
+	const struct dbt_expect original = { .ident = &m->source, .any_dev = true };
+	dbt_autofree char *list = dbt_tree_list_path(p, ".tree");
+	char gone[DBT_TREE_GONE_NAME_BYTES];
+	const struct dbt_sys *sys = flow->ctx->sys;
+	struct dbt_at at;
+	uint64_t left = 0;
+	int r = list ? dbt_at_resolve_strict(flow->ctx, m->path, &at, err)
+	             : dbt_err_sys(err, -ENOMEM, "cannot delete '%s'", m->kept);
+
+	if (r < 0)
+		return r;
+	r = dbt_expect_check(flow->ctx, at.dirfd, m->kept, &original);
+	if (r == 1)
+		r = sys->renameat2(at.dirfd, m->kept, at.dirfd, dbt_tree_gone_name(p, gone),
+		                   RENAME_NOREPLACE);
+	if (r == 0)
+		r = sys->fsync(at.dirfd);
+	if (r == 0)
+		r = check_gone(flow->ctx, at.dirfd, dbt_tree_gone_name(p, gone), &m->source);
+	if (r < 0)
+		(void)dbt_err_sys(err, r, "cannot delete '%s'", m->kept);
+	else if (r == 1)
+		r = dbt_tree_remove_listed(flow->ctx, at.dirfd, gone, list, DBT_TREE_SOURCE, gone,
+		                           &left, err);
+	if (r == 0)
+		r = sys->fsync(at.dirfd);
+	if (r < 0 && err && err->kind == DBT_ERR_NONE)
+		(void)dbt_err_sys(err, r, "cannot flush the directory of '%s'", m->path);
+	if (r == 0 && left > 0)
+		dbt_ctx_log(flow->ctx, DBT_LOG_WARNING,
+		            "beside '%s' stays '%s', with what is not of the original: move it "
+		            "away by hand",
+		            m->path, gone);
+	dbt_at_release(&at);
 	return r;
 }
 
@@ -204,7 +317,9 @@ static void remove_copy(struct dbt_flow *flow, const struct dbt_promotion *p, st
 		why = text;
 	}
 	if (!why) {
-		r = dbt_swap_unlink(flow->ctx, look->copy.dirfd, look->copy.name, &expect);
+		r = dbt_promotion_is_tree(p) ? remove_tree_copy(flow, p, m, look)
+		                             : dbt_swap_unlink(flow->ctx, look->copy.dirfd,
+		                                               look->copy.name, &expect);
 		m->copy_left = r != 1;
 		why = r == 1 ? NULL : r == 0 ? "it was modified meanwhile" : dbt_err_text(r);
 	}
@@ -290,11 +405,21 @@ static int remove_each(struct dbt_flow *flow, struct dbt_promotion *p,
 			m->copy_left = false;
 			continue;
 		}
-		r = dbt_look_at(flow->ctx, p, m, &look, err);
+		/* Before the promotion was complete, nobody could have changed what is only listed. */
+		r = is_undo(p) ? dbt_look_at(flow->ctx, p, m, &look, err)
+		               : dbt_look_through(flow->ctx, p, m, &look, err);
+		if (r < 0 && dbt_promotion_is_tree(p) && err && err->kind == DBT_ERR_LEDGER) {
+			m->copy_left = true;
+			say_left(flow, m, err->text);
+			dbt_err_clear(err);
+			continue;
+		}
 		if (r < 0)
 			return r;
-		m->copy_left = false;
-		remove_looked_at(flow, p, m, &look, user_of(users, i));
+		m->copy_left = dbt_promotion_is_tree(p) && look.copy.dirfd >= 0 &&
+		               !remove_gone_copy(flow, p, m, look.copy.dirfd);
+		if (!m->copy_left)
+			remove_looked_at(flow, p, m, &look, user_of(users, i));
 		dbt_look_release(&look);
 	}
 	return 0;

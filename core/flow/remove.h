@@ -17,6 +17,10 @@ int dbt_remove_temporaries(struct dbt_flow *flow, const struct dbt_promotion *p,
  * alone. Never removes a copy that a path's link still leads to. */
 int dbt_remove_copies(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err);
 
+/* Deletes the kept original of a directory that is reclaimed: gives it a name of its own, then removes it entry by
+ * entry, or goes on where that was interrupted. What is not the original's stays, with a warning. */
+int dbt_remove_kept_tree(struct dbt_flow *flow, const struct dbt_promotion *p, struct dbt_err *err);
+
 /* Removes the directories made for a set, where they are empty; after the other two. made_dir stays on record until it
  * is gone, or files that are not ours are in it. */
 void dbt_remove_set_dirs(struct dbt_flow *flow, struct dbt_promotion *p);

@@ -13,7 +13,8 @@
 
 static bool is_copying(const struct dbt_promotion *p)
 {
-	return p->state == DBT_STATE_COPYING && p->kind == DBT_KIND_FILES;
+	return p->state == DBT_STATE_COPYING && p->kind == DBT_KIND_FILES &&
+	       !dbt_promotion_is_tree(p);
 }
 
 static const struct dbt_pmember *member_of(const struct dbt_promotion *p, const char *path)

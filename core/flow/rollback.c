@@ -7,6 +7,7 @@
 #include "flow/look.h"
 #include "flow/prove.h"
 #include "flow/remove.h"
+#include "flow/tree.h"
 #include "move/copy.h"
 #include "move/mark.h"
 
@@ -38,6 +39,15 @@ static int reread_touched(struct dbt_flow *flow, struct dbt_pmember *m, const st
 	if (*ret_same)
 		m->copied.ctime_ns = look->copy_ident.ctime_ns;
 	return 0;
+}
+
+/* The same for a directory, whose list stays as it is. */
+static int reread_tree(struct dbt_flow *flow, const struct dbt_promotion *p,
+                       const struct dbt_pmember *m, bool *ret_same, struct dbt_err *err)
+{
+	bool from_device;
+
+	return dbt_prove_copy(flow->ctx, p, m, ret_same, &from_device, err);
 }
 
 static int refuse_modified(const struct dbt_pmember *m, const struct dbt_look *look,
@@ -98,8 +108,8 @@ static int check_gone(const struct dbt_pmember *m, const struct dbt_look *look,
 	                                  "--keep-changes");
 }
 
-static int check_copy(struct dbt_flow *flow, struct dbt_pmember *m, const struct dbt_look *look,
-                      enum dbt_rollback_mode mode, struct dbt_err *err)
+static int check_copy(struct dbt_flow *flow, const struct dbt_promotion *p, struct dbt_pmember *m,
+                      const struct dbt_look *look, enum dbt_rollback_mode mode, struct dbt_err *err)
 {
 	bool is_same = true;
 	int r = 0;
@@ -109,7 +119,8 @@ static int check_copy(struct dbt_flow *flow, struct dbt_pmember *m, const struct
 	switch (look->copy_is) {
 	case DBT_COPY_TOUCHED:
 		if (mode == DBT_ROLLBACK_PLAIN)
-			r = reread_touched(flow, m, look, &is_same, err);
+			r = dbt_promotion_is_tree(p) ? reread_tree(flow, p, m, &is_same, err)
+			                             : reread_touched(flow, m, look, &is_same, err);
 		break;
 	case DBT_COPY_MODIFIED:
 	case DBT_COPY_OTHER:
@@ -182,7 +193,10 @@ static int check_member(struct dbt_flow *flow, const struct dbt_promotion *p, st
                         enum dbt_rollback_mode mode, struct dbt_err *err)
 {
 	struct dbt_look look;
-	int r = dbt_look_at(flow->ctx, p, m, &look, err);
+	/* Who gives up changes wants the original, whatever the copy has become. */
+	int r = mode == DBT_ROLLBACK_DISCARD_CHANGES
+	                ? dbt_look_at(flow->ctx, p, m, &look, err)
+	                : dbt_look_through(flow->ctx, p, m, &look, err);
 
 	if (r < 0)
 		return r;
@@ -190,7 +204,7 @@ static int check_member(struct dbt_flow *flow, const struct dbt_promotion *p, st
 	if (r == 0)
 		r = check_original(flow, p, m, &look, mode, err);
 	if (r == 0 && look.path_is == DBT_PATH_LINK)
-		r = check_copy(flow, m, &look, mode, err);
+		r = check_copy(flow, p, m, &look, mode, err);
 	dbt_look_release(&look);
 	return r;
 }
@@ -268,6 +282,41 @@ static int fill_back(struct dbt_flow *flow, const struct dbt_promotion *p, struc
 	return r < 0 ? dbt_err_sys(err, r, "cannot finish the file for '%s'", m->path) : 0;
 }
 
+/* A directory comes back as one. */
+static int copy_back_tree(struct dbt_flow *flow, const struct dbt_promotion *p,
+                          struct dbt_pmember *m, const struct dbt_look *look,
+                          uint64_t limit_bytes_s, struct dbt_err *err)
+{
+	const bool plain = p->rollback_mode == DBT_ROLLBACK_PLAIN;
+	dbt_autoclose int src = dbt_at_open(flow->ctx, &look->copy, O_RDONLY | O_DIRECTORY, 0);
+	dbt_autofree char *list = dbt_tree_list_path(p, ".back");
+	dbt_autofree char *times = dbt_tree_list_path(p, ".tree");
+	const struct dbt_tree_copy copy = { .ctx = flow->ctx,
+		                            .src = src,
+		                            .dst_dirfd = look->path.dirfd,
+		                            .dst_name = m->back,
+		                            .shown_src = m->copy,
+		                            .shown_dst = m->path,
+		                            .list = list,
+		                            .times = plain ? times : NULL,
+		                            .limit_bytes_s = limit_bytes_s,
+		                            .total_bytes = m->source.size_bytes,
+		                            .whole = true };
+	struct dbt_tree_copied copied;
+	int r;
+
+	if (src < 0 || !list || !times)
+		return dbt_err_sys(err, src < 0 ? src : -ENOMEM, "cannot open '%s'", m->copy);
+	r = dbt_tree_copy(&copy, &copied, err);
+	if (r == 0)
+		r = check_digest(p, m, &copied.digest, err);
+	if (r < 0)
+		return r;
+	note_copied(m, &copied.source);
+	m->returned = copied.root;
+	return 0;
+}
+
 static int copy_back_one(struct dbt_flow *flow, const struct dbt_promotion *p,
                          struct dbt_pmember *m, const struct dbt_look *look, uint64_t limit_bytes_s,
                          struct dbt_err *err)
@@ -300,7 +349,8 @@ static int copy_back_member(struct dbt_flow *flow, const struct dbt_promotion *p
 	if (r < 0)
 		return r;
 	if (look.path_is == DBT_PATH_LINK && look.back_is == DBT_KEPT_MISSING)
-		r = copy_back_one(flow, p, m, &look, limit_bytes_s, err);
+		r = dbt_promotion_is_tree(p) ? copy_back_tree(flow, p, m, &look, limit_bytes_s, err)
+		                             : copy_back_one(flow, p, m, &look, limit_bytes_s, err);
 	dbt_look_release(&look);
 	return r;
 }
@@ -438,9 +488,13 @@ static int clean_up(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_e
 	if (r == 0)
 		r = dbt_dirs_sync(flow->ctx, &dirs, err);
 	dbt_dirs_release(&dirs);
-	if (r == 0)
+	if (r == 0) {
 		note_superseded(flow, p);
-	return r == 0 ? dbt_flow_let_go(flow, p, "cleaned up", err) : r;
+		r = dbt_flow_let_go(flow, p, "cleaned up", err);
+	}
+	if (r == 0 && dbt_promotion_is_tree(p) && !dbt_promotion_waits(p))
+		dbt_tree_remove_lists(p);
+	return r;
 }
 
 /* Was every file that had to be copied back finished and recorded? Exchanging begins only then. */

@@ -44,7 +44,7 @@ static int add_file(struct dbt_selection *s, const char *path, const char *name)
 
 void dbt_selection_release(struct dbt_selection *s)
 {
-	for (size_t i = 0; i < s->n; i++) {
+	for (size_t i = 0; i < s->n + (s->is_tree && s->n == 1 ? s->n_probes : 0); i++) {
 		free(s->paths[i]);
 		free(s->names[i]);
 	}
@@ -88,12 +88,6 @@ static int refuse_database(const struct dbt_database *db, struct dbt_err *err)
 		return dbt_err_refuse(
 			err, "'%s' is not complete: %s; restore the missing part first", db->path,
 			db->incomplete ? db->incomplete : "members are missing");
-	if (db->moves == DBT_MOVES_DIRECTORY)
-		return dbt_err_refuse(
-			err,
-			"'%s' is a %s directory, which must move as one directory: that is "
-			"not supported yet",
-			db->path, db->format);
 	if (db->busy_sqlite)
 		return dbt_err_refuse(
 			err,
@@ -112,6 +106,39 @@ static int take_note(const struct dbt_database *db, struct dbt_selection *s, str
 	return out_of_memory(err);
 }
 
+/* The directory as one name, and its hot files to measure its disk by. */
+static int select_tree(const struct dbt_database *db, struct dbt_selection *ret,
+                       struct dbt_err *err)
+{
+	enum { MAX_PROBES = 64 };
+	struct dbt_selection s = { .format = db->format,
+		                   .uri_target = db->uri_target,
+		                   .is_tree = true };
+	const char *slash = strrchr(db->dir, '/');
+	int r;
+
+	if (!slash || slash[1] == '\0')
+		return dbt_err_refuse(err, "'%s' is the root of everything", db->dir);
+	s.name = strdup(slash + 1);
+	s.path = strdup(db->dir);
+	s.dir = strndup(db->dir, slash == db->dir ? 1 : (size_t)(slash - db->dir));
+	r = s.name && s.path && s.dir ? add_file(&s, db->dir, slash + 1) : -ENOMEM;
+	for (size_t i = 0; r == 0 && i < db->n_members && s.n_probes < MAX_PROBES; i++)
+		if (db->members[i].hot && !db->members[i].link_of_database) {
+			r = add_file(&s, db->members[i].path, db->members[i].name);
+			s.n_probes += r == 0;
+		}
+	if (r < 0) {
+		dbt_selection_release(&s);
+		return out_of_memory(err);
+	}
+	s.n -= s.n_probes;
+	r = take_note(db, &s, err);
+	if (r == 0)
+		*ret = s;
+	return r;
+}
+
 static int select_database(const struct dbt_database *db, bool all_files, struct dbt_selection *ret,
                            struct dbt_err *err)
 {
@@ -120,6 +147,8 @@ static int select_database(const struct dbt_database *db, bool all_files, struct
 
 	if (r < 0)
 		return r;
+	if (db->moves == DBT_MOVES_DIRECTORY)
+		return select_tree(db, ret, err);
 	s.name = strdup(db->name);
 	s.path = strdup(db->path);
 	s.dir = strdup(db->dir);

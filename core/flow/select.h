@@ -14,6 +14,9 @@ struct dbt_selection {
 	char *dir;          /* members' names are relative to it */
 	const char *format; /* "file" for a file that belongs to no known database; static */
 	bool is_set;
+	bool is_tree; /* paths[0] is a directory that moves as one name, what else there is are files in it to
+	                    measure by; n is 1 all the same */
+	size_t n_probes; /* of paths, from paths[1] on */
 	bool uri_target; /* no ? # % in the target */
 	char *note;      /* what to know before moving it; NULL */
 	char **paths;    /* of the files to move, absolute */

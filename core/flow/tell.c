@@ -21,7 +21,7 @@ static int list_users(const struct dbt_procs *users, struct dbt_buf *text, size_
 	for (size_t i = 0; r == 0 && i < users->n; i++) {
 		const struct dbt_proc *u = &users->items[i];
 
-		if (!(u->how & DBT_PROC_READS) || u->pid == last_pid)
+		if (!(u->how & (DBT_PROC_READS | DBT_PROC_CWD)) || u->pid == last_pid)
 			continue;
 		last_pid = u->pid;
 		if ((*ret_n)++ < NAMED)
@@ -35,12 +35,20 @@ static int list_users(const struct dbt_procs *users, struct dbt_buf *text, size_
 static void tell_old_readers(const struct dbt_ctx *ctx, const struct dbt_promotion *p)
 {
 	dbt_autofree struct dbt_procs_file *files = calloc(p->n_members, sizeof(*files));
+	dbt_autofree char *kept = NULL;
 	struct dbt_procs users = { 0 };
 	struct dbt_buf text = { 0 };
 	size_t n = 0;
 
 	for (size_t i = 0; files && i < p->n_members; i++)
 		files[i].ident = &p->members[i].source;
+	/* What is open in a directory is seen by its present name. */
+	if (files && dbt_promotion_is_tree(p)) {
+		if (asprintf(&kept, "%.*s%s", (int)(strrchr(p->path, '/') + 1 - p->path), p->path,
+		             p->members[0].kept) < 0)
+			kept = NULL;
+		files[0].path = kept;
+	}
 	if (files && dbt_procs_users_of(ctx, files, p->n_members, &users, NULL) == 0 &&
 	    list_users(&users, &text, &n) == 0 && n > 0)
 		dbt_ctx_log(
@@ -79,8 +87,19 @@ static void tell_exports(const struct dbt_ctx *ctx, const struct dbt_promotion *
 			dir, line, m->copy);
 }
 
+/* A link to a directory is not in everything the directory itself. */
+static void tell_directory(const struct dbt_ctx *ctx, const struct dbt_promotion *p)
+{
+	dbt_ctx_log(ctx, DBT_LOG_NOTE,
+	            "'%s' is a link to a directory now: '%s/..' is '%s', and whoever is in the old "
+	            "directory, or has it open, goes on seeing that one",
+	            p->path, p->path, p->target);
+}
+
 void dbt_tell_after_swap(const struct dbt_ctx *ctx, const struct dbt_promotion *p)
 {
+	if (dbt_promotion_is_tree(p))
+		tell_directory(ctx, p);
 	tell_old_readers(ctx, p);
 	tell_containers(ctx, p);
 	tell_exports(ctx, p);

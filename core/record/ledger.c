@@ -162,6 +162,17 @@ int dbt_ledger_save(struct dbt_ledger *ledger, const struct dbt_promotion *p, co
 	return r;
 }
 
+/* The lists of a directory lie beside the ledger, under its token. */
+static int name_lists(const struct dbt_ledger *ledger, struct dbt_promotion *p)
+{
+	const char *slash = strrchr(ledger->path, '/');
+
+	free(p->lists);
+	if (asprintf(&p->lists, "%.*s/%s", (int)(slash - ledger->path), ledger->path, p->token) < 0)
+		p->lists = NULL;
+	return p->lists ? 0 : -ENOMEM;
+}
+
 /* Is the path of one of p's members, or its copy, in the hands of another promotion? */
 static int find_conflict(struct dbt_ledger *ledger, const struct dbt_pmember *m,
                          struct dbt_err *err)
@@ -244,8 +255,11 @@ static int take_waiting(struct dbt_ledger *ledger, const struct dbt_pmember *m, 
 
 int dbt_ledger_add(struct dbt_ledger *ledger, struct dbt_promotion *p, struct dbt_err *err)
 {
-	int r = dbt_sql_begin(ledger, err);
+	int r = name_lists(ledger, p);
 
+	if (r < 0)
+		return dbt_err_sys(err, r, "cannot record '%s'", p->path);
+	r = dbt_sql_begin(ledger, err);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; r == 0 && i < p->n_members; i++)
@@ -433,6 +447,8 @@ static int load_row(struct dbt_ledger *ledger, sqlite3_stmt *s, struct dbt_promo
 	if (!token || !is_token((const char *)token))
 		return damaged(ledger, p->id, "its token is not one", err);
 	(void)snprintf(p->token, sizeof(p->token), "%s", (const char *)token);
+	if (name_lists(ledger, p) < 0)
+		return dbt_err_sys(err, -ENOMEM, "cannot read the ledger");
 	(void)snprintf(p->owner.boot_id, sizeof(p->owner.boot_id), "%s",
 	               boot ? (const char *)boot : "");
 	return load_members(ledger, p, err);

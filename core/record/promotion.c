@@ -67,10 +67,17 @@ uint64_t dbt_pmember_size(const struct dbt_pmember *m)
 	return m->source.size_bytes;
 }
 
+bool dbt_promotion_is_tree(const struct dbt_promotion *p)
+{
+	return p->kind == DBT_KIND_FILES && p->n_members == 1 && S_ISDIR(p->members[0].source.mode);
+}
+
 uint64_t dbt_promotion_size(const struct dbt_promotion *p)
 {
 	uint64_t sum = 0;
 
+	if (dbt_promotion_is_tree(p))
+		return p->members[0].source.size_bytes;
 	for (size_t i = 0; i < p->n_members; i++)
 		sum += dbt_pmember_size(&p->members[i]);
 	return sum;
@@ -123,6 +130,7 @@ int dbt_promotion_clone(const struct dbt_promotion *p, struct dbt_promotion *ret
 	ok = own(&c.target_mount) && ok;
 	ok = own(&c.made_dir) && ok;
 	ok = own(&c.error) && ok;
+	ok = own(&c.lists) && ok;
 	c.members = calloc(p->n_members ? p->n_members : 1, sizeof(*c.members));
 	c.n_members = c.members ? p->n_members : 0;
 	ok = ok && c.members;
@@ -157,6 +165,7 @@ void dbt_promotion_release(struct dbt_promotion *p)
 	free(p->target_mount);
 	free(p->made_dir);
 	free(p->error);
+	free(p->lists);
 	*p = (struct dbt_promotion){ 0 };
 }
 

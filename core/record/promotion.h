@@ -86,6 +86,8 @@ struct dbt_promotion {
 	char *made_dir; /* absolute path of the directory made for a set; NULL: none was made */
 	enum dbt_kind kind;
 	char token[17]; /* random hex in every temporary name of this promotion */
+	char *lists; /* path beside the ledger; with ".tree" behind it, of a directory: what is in it (move/treelist.h);
+	                with ".back": what a rollback copied back. Not recorded */
 	bool is_set;
 	bool reclaim;   /* asked to delete the originals once promoted */
 	bool keep_copy; /* rollback --keep-copy */
@@ -100,8 +102,12 @@ struct dbt_promotion {
 	size_t n_members;
 };
 
-uint64_t dbt_pmember_size(const struct dbt_pmember *m);     /* bytes of the file, 0 for others */
-uint64_t dbt_promotion_size(const struct dbt_promotion *p); /* bytes, all members */
+uint64_t dbt_pmember_size(const struct dbt_pmember *m); /* bytes of the file, 0 for others */
+/* Is it a directory that moved as one name? Then it has one member, whose source.size_bytes are those of all files in
+ * it, whose identities are those of the directory itself, and whose xxh128 is dbt_tree_digest_add's. */
+bool dbt_promotion_is_tree(const struct dbt_promotion *p);
+
+uint64_t dbt_promotion_size(const struct dbt_promotion *p);     /* bytes, all members */
 bool dbt_promotion_is_reclaimed(const struct dbt_promotion *p); /* no original is left */
 bool dbt_promotion_waits(const struct dbt_promotion *p);        /* some copy waits for removal */
 

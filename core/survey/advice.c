@@ -319,7 +319,7 @@ static void load_once(struct verdict *v, uint64_t bytes, const struct sides *sid
 
 static void weigh(struct verdict *v, struct dbt_advice *advice, struct share *shares, size_t n,
                   uint64_t bytes, const struct sides *sides, const struct dbt_place *from,
-                  const struct dbt_place *to, bool in_part, bool directory, struct dbt_buf *gain)
+                  const struct dbt_place *to, bool in_part, struct dbt_buf *gain)
 {
 	const bool loaded = n == 1 && shares[0].class == DBT_CLASS_LOAD_ALL;
 	bool measured = n > 0;
@@ -343,11 +343,6 @@ static void weigh(struct verdict *v, struct dbt_advice *advice, struct share *sh
 		load_once(v, bytes, sides);
 	} else if (advice->gain_high < WORTH) {
 		(void)dbt_buf_addf(&v->text, "leave: %s gains nothing (", to->mount);
-		add_range(&v->text, advice->gain_low, advice->gain_high);
-		(void)dbt_buf_addc(&v->text, ')');
-	} else if (directory) {
-		/* promote refuses them so far. */
-		leave(v, "a directory, which cannot be promoted yet (");
 		add_range(&v->text, advice->gain_low, advice->gain_high);
 		(void)dbt_buf_addc(&v->text, ')');
 	} else {
@@ -382,8 +377,7 @@ int dbt_advice_for(const struct dbt_database *db, const struct dbt_place *from,
 	else if (!to)
 		leave(&v, "no faster place known");
 	else
-		weigh(&v, &advice, shares, n, bytes, &sides, from, to, db->promoted,
-		      db->moves == DBT_MOVES_DIRECTORY, &gain);
+		weigh(&v, &advice, shares, n, bytes, &sides, from, to, db->promoted, &gain);
 	advice.verdict = v.verdict;
 	advice.text = dbt_buf_take(&v.text);
 	if (advice.text && gain.len > 0) {

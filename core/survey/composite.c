@@ -196,7 +196,7 @@ static int add_file_below(void *data, struct dbt_file *file)
 		.class = rule ? rule->class : DBT_CLASS_COLD,
 		.hot = rule && (rule->flags & DBT_RULE_HOT) && !file->foreign_link,
 		.link_of_database = file->foreign_link,
-		.promoted = file->promoted,
+		.promoted = file->promoted || tree->dir->promoted,
 		.dev = file->dev,
 		.ino = file->ino,
 		.nlink = file->nlink,

@@ -270,7 +270,7 @@ static int fill_member(const struct dbt_dir *dir, const struct dbt_group_member 
 		.class = from->class,
 		.hot = from->hot && !file->foreign_link,
 		.link_of_database = file->foreign_link,
-		.promoted = file->promoted,
+		.promoted = file->promoted || dir->promoted,
 		.followed = file->followed,
 		.dev = file->dev,
 		.ino = file->ino,

@@ -178,8 +178,11 @@ static int sort_out_one(struct walker *w, struct level *level, char *name,
 {
 	const unsigned char type = at->type;
 
+	/* The kept original of a directory that was promoted is none of its own. */
 	if (type == DT_DIR)
-		return is_excluded(w, name) ? 0 : one_directory(w, level, name, at->ino);
+		return dbt_name_is_ours(name) || is_excluded(w, name)
+		               ? 0
+		               : one_directory(w, level, name, at->ino);
 	if ((type != DT_REG && type != DT_LNK && type != DT_UNKNOWN) || dbt_name_is_ours(name) ||
 	    is_excluded(w, name))
 		return 0;

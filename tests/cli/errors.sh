@@ -10,6 +10,10 @@ need_mounts "$@"
 . "$DBT_SOURCE/tests/support/pair.sh"
 . "$DBT_SOURCE/tests/support/sweep.sh"
 need_command setfattr attr
+if [[ ${DBT_WORLD-} == tree ]]; then
+	. "$DBT_SOURCE/tests/support/tree.sh"
+	need_command setfacl acl
+fi
 need_strace
 
 total=0 tolerated=0
@@ -122,12 +126,28 @@ sweep_all()
 	sweep "recover of a half return" set_half_returned noinode recover
 }
 
+sweep_directories()
+{
+	sweep "promote" fresh_ledger inode promote --force --to "$FAST" "$SLOW/rocks"
+	sweep "rollback" tree_promoted inode rollback
+	sweep "reclaim" tree_promoted noinode reclaim rocks
+	sweep "rollback after reclaim" tree_reclaimed noinode rollback
+	[[ ${DBT_FULL-} ]] || return 0
+	sweep "recover of a verified copy" tree_verified inode recover
+	sweep "recover of a half removal" tree_half_removed inode recover
+	sweep "recover of a half reclaim" tree_half_reclaimed noinode recover
+}
+
 [[ -z ${DBT_FULL-} ]] || : "${DBT_PAIRS:=ext4 xfs,xfs btrfs,btrfs ext4}"
 IFS=, read -ra pairs <<<"${DBT_PAIRS:-ext4 xfs}"
 for types in "${pairs[@]}"; do
 	# shellcheck disable=SC2086
 	pair $types
 	make_world
-	sweep_all
+	if [[ ${DBT_WORLD-} == tree ]]; then
+		sweep_directories
+	else
+		sweep_all
+	fi
 done
 echo "$total errors, $tolerated of them without consequence, 0 wrong"

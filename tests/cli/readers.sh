@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The real tools give identical results before, during and after promotion and rollback, reading through the link:
-# sqlite3, diamond blastp and blastp, those of them that are installed; and the same after reclaim.
+# sqlite3, diamond blastp, blastp, RocksDB's ldb and LMDB's mdb_dump, those of them that are installed; and the same
+# after reclaim.
 # needs: loop
 # timeout: 300
 . "$(dirname "$0")/../support/lib.sh"
@@ -32,6 +33,18 @@ read_blastp()
 	blastp -db "$SLOW/nr/nr" -query "$TMP/query.faa" -outfmt 6 -num_threads 1
 }
 
+read_ldb()
+{
+	ldb --db="$SLOW/rocks" scan
+}
+
+# Through the lock file, which every reader writes to.
+read_mdb()
+{
+	mdb_stat -e "$SLOW/lmdb"
+	mdb_dump -p "$SLOW/lmdb"
+}
+
 # same READER: it gives what it gave before the promotion.
 same()
 {
@@ -54,25 +67,34 @@ while_running()
 	wait "$pid" || fail "'$*' failed"
 }
 
-# check READER PATH: through a whole life.
+# As while_running, for readers that have a file open for writing, which nothing is promoted under.
+alone()
+{
+	expect 0 "$@"
+}
+
+# check READER PATH [alone]: through a whole life.
 check()
 {
+	local while_running=${3:-while_running}
+
 	READER=$1
 	"$READER" >"$TMP/before.$READER" || fail "$READER does not work at all"
 	[[ -s $TMP/before.$READER ]] || fail "$READER finds nothing"
 	WHEN="during promotion"
-	while_running promote --limit-rate 4M "$2"
+	$while_running promote --limit-rate 4M "$2"
 	WHEN="after promotion"
 	same "$READER"
 	WHEN="during rollback"
-	while_running dbtier rollback
+	$while_running dbtier rollback
 	WHEN="after rollback"
 	same "$READER"
 	expect 0 promote --reclaim "$2"
 	WHEN="after reclaim"
 	same "$READER"
+	expect 0 dbtier status
 	WHEN="during the copy back"
-	while_running dbtier rollback
+	$while_running dbtier rollback
 	WHEN="after the copy back"
 	same "$READER"
 	echo "$READER: $(wc -l <"$TMP/before.$READER") lines of results"
@@ -104,7 +126,17 @@ if command -v blastp >/dev/null && command -v makeblastdb >/dev/null; then
 	makeblastdb -in "$TMP/all.faa" -dbtype prot -title test -out "$SLOW/nr/nr" >/dev/null
 	check read_blastp "$SLOW/nr/nr"
 fi
-[[ $runs -gt 0 ]] || skip "none of sqlite3, diamond, blastp is installed"
+if command -v ldb >/dev/null; then
+	seq -f 'key%06.0f' 30000 | sed 's/.*/& ==> a value of &, and some more bytes/' |
+		ldb --db="$SLOW/rocks" --create_if_missing load >/dev/null
+	check read_ldb "$SLOW/rocks"
+fi
+if command -v mdb_load >/dev/null; then
+	mkdir "$SLOW/lmdb"
+	seq -f 'key%06.0f' 3000 | sed 'p; s/key/value of /' | mdb_load -T "$SLOW/lmdb"
+	check read_mdb "$SLOW/lmdb" alone
+fi
+[[ $runs -gt 0 ]] || skip "none of sqlite3, diamond, blastp, ldb, mdb_load is installed"
 # A copy that a reader had open at the rollback is removed when nobody has it any more.
 expect 0 dbtier recover
 nothing_below "$FAST" "at the end"

@@ -258,6 +258,7 @@ complete -c dbtier -l state-dir -x -a '(__fish_complete_directories)' -d 'direct
 complete -c dbtier -l help -s h -d 'print a help text'
 complete -c dbtier -l version -s V -d 'print the version'
 complete -c dbtier -n '__dbtier_is scan' -l no-probe -d 'measure no device; use what was measured within a day'
+complete -c dbtier -n '__dbtier_is scan' -l fresh -d 'measure each device again, whatever is remembered'
 complete -c dbtier -n '__dbtier_is scan' -l min-size -x -d 'leave out smaller databases'
 complete -c dbtier -n '__dbtier_is scan' -l format -x -a '(__dbtier_names formats)' -d 'list only databases of this format; may be repeated'
 complete -c dbtier -n '__dbtier_is scan' -l all -d 'list unrecognised files too, from --min-size or 1M on'

@@ -64,7 +64,7 @@ static int test_leads(const struct dbt_candidate *candidate, const struct dbt_db
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		enum dbt_match match;
 
-		if (found && !is_composite(&leads[i]))
+		if ((found && !is_composite(&leads[i])) || !leads[i].format->test)
 			continue;
 		dbt_buf_clear(why);
 		match = leads[i].format->test(candidate, why);

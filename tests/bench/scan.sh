@@ -1,25 +1,46 @@
 #!/usr/bin/env bash
-# How long scan takes beside find, warm, on a tree of many files with some databases in it; and its peak memory.
+# How long scan takes beside find and du on a tree of many files with some databases in it, warm and cold, and its peak
+# memory.
 #
 #	tests/bench/scan.sh [FILES [DATABASES [DIR]]]
 #
 # DIR (default: a new directory below TMPDIR) is kept when it was given, so that a second run needs not build the
-# tree again. The environment names the program as for the tests: DBTIER, DBT_TOOLS. Prints medians of seven runs,
-# taken in turn. No test: figures depend on the machine.
+# tree again. The environment names the program as for the tests: DBTIER, DBT_TOOLS. For root the tree lies on a
+# filesystem of its own in a file, and the cold part reads it at the 207 reads a second of a disk, where the kernel has
+# a blkio cgroup (version 1). Prints medians, taken in turn. No test: figures depend on the machine.
 set -euo pipefail
 export LC_ALL=C
 
 files=${1:-200000} databases=${2:-20} dir=${3-}
 : "${DBTIER:?name the program in DBTIER}"
 : "${DBT_TOOLS:=$(dirname "$DBTIER")/tests}"
-runs=7
+runs=${DBT_BENCH_RUNS:-7} cold_runs=${DBT_BENCH_COLD_RUNS:-2}
+
+# What is mounted ends with the namespace.
+if [[ $(id -u) -eq 0 && -z ${DBT_BENCH_NAMESPACE-} ]] && unshare --mount true 2>/dev/null; then
+	DBT_BENCH_NAMESPACE=1 exec unshare --mount --propagation private "$0" "$@"
+fi
 
 if [[ -z $dir ]]; then
 	dir=$(mktemp -d "${TMPDIR:-/tmp}/dbtier-bench.XXXXXX")
-	trap 'rm -rf "$dir"' EXIT
+	trap 'umount "$dir/mnt" 2>/dev/null || true; rm -rf --one-file-system "$dir"' EXIT
 fi
-tree=$dir/tree
+tree=$dir/mnt/tree
 state=$dir/state
+image=$dir/image
+mkdir -p "$dir/mnt"
+
+# On a filesystem of its own, which can be mounted anew: nothing of it is in memory then.
+mount_tree()
+{
+	mount -o loop,noatime "$image" "$dir/mnt"
+}
+if [[ ${DBT_BENCH_NAMESPACE-} && ! -e $image && ! -d $tree ]]; then
+	# Two blocks of a file's data at most, and as many inodes as files and directories.
+	truncate -s $((files * 1024 + 1024 * 1024 * 1024)) "$image"
+	mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0 -N $((files + files / 20 + 1000)) "$image"
+fi
+[[ ! -e $image ]] || mount_tree
 
 if [[ ! -d $tree ]]; then
 	echo "making $files files and $databases databases below $tree" >&2
@@ -64,6 +85,33 @@ by_print=(find "$tree" -type f -printf '%s %p\n')
 by_du=(du -a "$tree")
 scan=("$DBTIER" --state-dir "$state" scan --no-probe -n -o path "$tree")
 
+# cold COMMAND...: seconds it takes when nothing is in memory.
+cold()
+{
+	umount "$dir/mnt"
+	mount_tree
+	echo "$(stat -c %Hr:%Lr "$(findmnt -n -o SOURCE "$dir/mnt")") 207" >"$throttle/blkio.throttle.read_iops_device"
+	# shellcheck disable=SC2016 # for the inner shell
+	seconds bash -c 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"' - "$throttle" "$@"
+}
+
+throttle=/sys/fs/cgroup/blkio/dbtier-bench.$$
+if [[ $cold_runs -gt 0 && -e $image && -w /sys/fs/cgroup/blkio/blkio.throttle.read_iops_device ]] && mkdir "$throttle" 2>/dev/null; then
+	sync
+	rm -f "$dir"/{find,scan}
+	for ((i = 0; i < cold_runs; i++)); do
+		cold "${by_size[@]}" >>"$dir/find"
+		cold "${scan[@]}" >>"$dir/scan"
+	done
+	rmdir "$throttle" 2>/dev/null || true
+	find_s=$(median <"$dir/find") scan_s=$(median <"$dir/scan")
+	echo "cold, 207 reads a second"
+	echo "find -size +1M           $find_s s"
+	echo "dbtier scan --no-probe   $scan_s s"
+	awk -v a="$scan_s" -v b="$find_s" 'BEGIN { printf "scan / find -size        %.2f\n", a / b }'
+	echo "warm"
+fi
+
 "${by_size[@]}" >/dev/null # warms the caches for all
 rm -f "$dir"/{find,print,du,scan}
 for ((i = 0; i < runs; i++)); do
@@ -81,7 +129,7 @@ echo "find -size +1M           $find_s s"
 echo "find -printf '%s %p'     $print_s s"
 echo "du -a                    $du_s s"
 echo "dbtier scan --no-probe   $scan_s s"
-awk -v a="$scan_s" -v b="$find_s" 'BEGIN { printf "scan / find -size        %.2f\n", a / b }'
+awk -v a="$scan_s" -v b="$print_s" -v c="$du_s" 'BEGIN { printf "scan / find -printf      %.2f\nscan / du                %.2f\n", a / b, a / c }'
 if [[ -x /usr/bin/time ]]; then
 	/usr/bin/time -f '%M' -o "$dir/rss" "${scan[@]}" >"$dir/out"
 	echo "peak memory of scan      $(tail -n 1 "$dir/rss") KiB"

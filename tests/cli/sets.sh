@@ -130,8 +130,8 @@ if with mmseqs-idx mmseqs; then
 	{
 		rm -rf "$TMP/mm"
 		mkdir "$TMP/mm"
-		mmseqs easy-search "$TMP/short.fna" "$SLOW/mmseqs-idx/nuclDB" "$TMP/mm/out" "$TMP/mm/tmp" --search-type 3 -k 9 --threads 1 -v 3 |
-			grep -q 'nuclDB\.idx ' || return 1 # it is the index that is read
+		mmseqs easy-search "$TMP/short.fna" "$SLOW/mmseqs-idx/nuclDB" "$TMP/mm/out" "$TMP/mm/tmp" --search-type 3 -k 9 --threads 1 -v 3 >"$TMP/mm/log"
+		grep -q 'nuclDB\.idx ' "$TMP/mm/log" || return 1 # it is the index that is read
 		sort "$TMP/mm/out"
 	}
 	round mmseqs-idx nuclDB indexed

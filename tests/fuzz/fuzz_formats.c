@@ -66,7 +66,8 @@ static void all_in_memory(const uint8_t *data, size_t len)
 
 			name_for(lead->pattern, name);
 			dbt_buf_clear(&why);
-			(void)(*f)->test(&file, &why);
+			if ((*f)->test)
+				(void)(*f)->test(&file, &why);
 		}
 	dbt_buf_release(&why);
 }

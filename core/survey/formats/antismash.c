@@ -5,13 +5,6 @@
 
 #include <errno.h>
 
-static enum dbt_match test(const struct dbt_candidate *file, struct dbt_buf *why)
-{
-	(void)file;
-	(void)why;
-	return DBT_MATCH_NO;
-}
-
 static int collect(struct dbt_group *group, bool *use_rules)
 {
 	*use_rules = false;
@@ -47,6 +40,5 @@ const struct dbt_format dbt_format_antismash = {
 	.leads = leads,
 	.rules = rules,
 	.parts = parts,
-	.test = test,
 	.collect = collect,
 };

@@ -1,7 +1,8 @@
 /* What an entry of the catalogue is. A database format is described in one file of this folder,
  * which defines `const struct dbt_format dbt_format_<file name>`; CMake puts every file it finds
  * here into the catalogue, nothing else has to be edited. Look at diamond.c for a format of one
- * file, at hmmer.c for a set, at kraken2.c for a directory, at bakta.c for a composite.
+ * file, at hmmer.c for a set, at kraken2.c for a directory, at eggnog.c and bakta.c for a composite.
+ * Its sample goes to tests/unit/test_formats_more.c, or to tests/cli/scan_tools.sh where a tool makes it.
  *
  * How a directory is recognised (recognise.c, group.c): every name is compared with the `leads` of all formats; a
  * file that fits is opened, its first bytes go to the format's `test`. A file that passes starts a
@@ -108,7 +109,8 @@ struct dbt_format {
 	 * their paths relative to it; ends with NULL. */
 	const char *const *parts;
 
-	/* Is this file the lead? Pure but for dbt_candidate_read. why: the reason of MATCH_CUT. */
+	/* Is this file the lead? Pure but for dbt_candidate_read. why: the reason of MATCH_CUT. NULL where only
+	 * directories lead. */
 	enum dbt_match (*test)(const struct dbt_candidate *file, struct dbt_buf *why);
 
 	/* Adds members beyond the rules, or instead of them when it sets *use_rules to false. May be

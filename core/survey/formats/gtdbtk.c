@@ -6,13 +6,6 @@
 
 #include <errno.h>
 
-static enum dbt_match test(const struct dbt_candidate *file, struct dbt_buf *why)
-{
-	(void)file;
-	(void)why;
-	return DBT_MATCH_NO;
-}
-
 static int collect(struct dbt_group *group, bool *use_rules)
 {
 	static const char *const signature[] = { "markers", "msa", "pplacer", "taxonomy" },
@@ -52,6 +45,5 @@ const struct dbt_format dbt_format_gtdbtk = {
 	.leads = leads,
 	.rules = rules,
 	.parts = parts,
-	.test = test,
 	.collect = collect,
 };

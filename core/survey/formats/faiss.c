@@ -57,7 +57,8 @@ static int add_lists(struct dbt_group *group, const char *path)
 	                 "it names '%s' by that absolute path: something must stay there",
 	                 path) < 0)
 		return -ENOMEM;
-	if ((size_t)(name - 1 - path) != dir_len || strncmp(path, dir, dir_len) != 0)
+	if (*name == '\0' || (size_t)(name - 1 - path) != dir_len ||
+	    strncmp(path, dir, dir_len) != 0)
 		return 0; /* the index was moved here, or the lists always lay elsewhere */
 	file = dbt_group_find(group, name);
 	return file ? dbt_group_add(group, file, DBT_CLASS_RANDOM_MMAP, true)

@@ -232,6 +232,11 @@ static void facts_settle_the_rest(void **state)
 	assert_string_equal(a.text, "leave: incomplete");
 	dbt_advice_release(&a);
 	db->complete = true;
+	db->followed = true;
+	a = ask(db, &hdd, &hdd_speeds, &nvme, &nvme_speeds, GIB);
+	assert_string_equal(a.text, "leave: its files are links: scan where they lie");
+	dbt_advice_release(&a);
+	db->followed = false;
 	db->promoted = c.members[0].promoted = true;
 	a = ask(db, &hdd, &hdd_speeds, &nvme, &nvme_speeds, GIB);
 	assert_string_equal(a.text, "promoted");

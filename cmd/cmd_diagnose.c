@@ -117,8 +117,8 @@ static int add_subject(const struct app *app, struct subject *s, const char *wor
 
 /* --- the answer --- */
 
-static int show(struct app *app, struct dbt_observation *obs, unsigned width, bool color, FILE *out,
-                struct dbt_err *err)
+static int show(struct app *app, struct dbt_observation *obs, const struct screen_look *look,
+                FILE *out, struct dbt_err *err)
 {
 	struct dbt_diagnosis d;
 	json_t *json = NULL;
@@ -141,7 +141,7 @@ static int show(struct app *app, struct dbt_observation *obs, unsigned width, bo
 		(void)fputc('\n', out);
 		json_decref(json);
 	} else {
-		r = diagnose_screen(app, obs, &d, width, color, out, err);
+		r = diagnose_screen(app, obs, &d, look, out, err);
 	}
 	dbt_diagnosis_release(&d);
 	return r;
@@ -149,8 +149,10 @@ static int show(struct app *app, struct dbt_observation *obs, unsigned width, bo
 
 static int show_once(struct app *app, struct dbt_observation *obs, struct dbt_err *err)
 {
-	return show(app, obs, screen_width(stdout), table_wants_color(&app->args, stdout), stdout,
-	            err);
+	const struct screen_look look = { .width = screen_width(stdout),
+		                          .color = table_wants_color(&app->args, stdout) };
+
+	return show(app, obs, &look, stdout, err);
 }
 
 static int replay(struct app *app, const struct diagnose_args *args, struct dbt_err *err)
@@ -258,6 +260,7 @@ static int watch(struct app *app, const struct dbt_stall_opts *common, struct db
 	stall->observe.stop_data = &screen;
 	while (r == 0 && !dbt_ctx_cancelled(&app->ctx) && !screenful_wants_end(&screen)) {
 		struct dbt_observation obs;
+		struct screen_look look;
 		FILE *out;
 
 		r = dbt_stall_observe(&app->ctx, stall, &obs, err);
@@ -266,11 +269,10 @@ static int watch(struct app *app, const struct dbt_stall_opts *common, struct db
 		/* One measurement of the target is enough. */
 		stall->no_probe = true;
 		out = screenful_open(&screen, err);
-		if (!out)
-			r = err->code;
-		else
-			r = show(app, &obs, screen.width, table_wants_color(&app->args, stdout),
-			         out, err);
+		look = (struct screen_look){ .width = screen.width,
+			                     .color = table_wants_color(&app->args, stdout),
+			                     .verdict_first = screen.terminal };
+		r = out ? show(app, &obs, &look, out, err) : err->code;
 		if (out)
 			screenful_show(&screen);
 		dbt_observation_release(&obs);

@@ -207,28 +207,37 @@ static int print_verdict(const struct screen *s)
 	return r;
 }
 
+static int print_tables(const struct screen *s, struct dbt_err *err)
+{
+	int r = print_table(s, &diagnose_devices, busy_devices(s), err);
+
+	if (r == 0)
+		r = print_table(s, &diagnose_processes, at_most(s->d->groups.n, MAX_GROUPS), err);
+	if (r == 0)
+		r = print_table(s, &diagnose_databases, at_most(s->d->files.n, MAX_FILES), err);
+	return r;
+}
+
 int diagnose_screen(const struct app *app, const struct dbt_observation *obs,
-                    const struct dbt_diagnosis *d, unsigned width, bool color, FILE *out,
+                    const struct dbt_diagnosis *d, const struct screen_look *look, FILE *out,
                     struct dbt_err *err)
 {
 	const struct screen s = { .app = app,
 		                  .obs = obs,
 		                  .d = d,
-		                  .width = width ? width : PROSE_WIDTH,
-		                  .color = color,
+		                  .width = look->width ? look->width : PROSE_WIDTH,
+		                  .color = look->color,
 		                  .out = out };
 	int r = print_machine(&s);
 
+	if (r == 0 && look->verdict_first)
+		r = print_verdict(&s);
 	if (r == 0)
 		r = print_sources(&s);
 	if (r < 0)
 		return dbt_err_sys(err, r, "cannot print the answer");
-	r = print_table(&s, &diagnose_devices, busy_devices(&s), err);
-	if (r == 0)
-		r = print_table(&s, &diagnose_processes, at_most(d->groups.n, MAX_GROUPS), err);
-	if (r == 0)
-		r = print_table(&s, &diagnose_databases, at_most(d->files.n, MAX_FILES), err);
-	if (r < 0)
+	r = print_tables(&s, err);
+	if (r < 0 || look->verdict_first)
 		return r;
 	r = print_verdict(&s);
 	return r < 0 ? dbt_err_sys(err, r, "cannot print the answer") : 0;

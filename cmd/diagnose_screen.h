@@ -7,9 +7,14 @@
 
 #include <stdio.h>
 
-/* width: characters a line of prose may have; 0: 100. Colours by `color`. */
+struct screen_look {
+	unsigned width; /* characters a line of prose may have; 0: 100 */
+	bool color;
+	bool verdict_first; /* for a screen that may be cut at its end */
+};
+
 int diagnose_screen(const struct app *app, const struct dbt_observation *obs,
-                    const struct dbt_diagnosis *d, unsigned width, bool color, FILE *out,
+                    const struct dbt_diagnosis *d, const struct screen_look *look, FILE *out,
                     struct dbt_err *err);
 
 #endif

@@ -296,18 +296,15 @@ static int look_at_map(struct dbt_files *f, size_t process, int pid, const char 
 	size_t index;
 	uint64_t size;
 
-	/* Code is no database. */
-	if (!parse_map(line, &m) || m.ino == 0 || m.perms[2] == 'x' || m.end - m.start < MIN_BYTES)
+	/* Code is no database, nor is what belongs to a library. */
+	if (!parse_map(line, &m) || m.ino == 0 || m.perms[2] == 'x' ||
+	    m.end - m.start < MIN_BYTES || strstr(m.path, ".so"))
 		return 0;
 	size = m.offset + (m.end - m.start);
 	(void)snprintf(what, sizeof(what), "%d/map_files/%lx-%lx", pid, m.start, m.end);
-	if (f->ctx->sys->statx(f->proc, what, AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,
-	                       STATX_SIZE | STATX_MODE, &stx) == 0) {
-		/* Of a library, only a part is code: the whole of it is none of ours. */
-		if ((stx.stx_mode & 0111) && strstr(m.path, ".so"))
-			return 0;
+	if (f->ctx->sys->statx(f->proc, what, AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, STATX_SIZE,
+	                       &stx) == 0)
 		size = stx.stx_size;
-	}
 	return add_use(f, process, m.devno, m.ino, size,
 	               m.perms[1] == 'w' && m.perms[3] == 's' ? DBT_OBS_MAPPED | DBT_OBS_WRITES
 	                                                      : DBT_OBS_MAPPED,

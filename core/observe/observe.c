@@ -268,7 +268,8 @@ static int work(struct observer *o)
 			r = poll_trace(o);
 	}
 	if (r == 0 && now >= o->walk.next_ns) {
-		bool look = now - o->looked_ns >= LOOK_NS;
+		/* Without a trace it is all that tells about files. */
+		bool look = !o->trace || now - o->looked_ns >= LOOK_NS;
 
 		before = cpu_ns();
 		r = dbt_tasks_walk(o->tasks, look);

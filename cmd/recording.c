@@ -312,6 +312,16 @@ static uint64_t whole_of(const json_t *v)
 	return n < 0 ? 0 : (uint64_t)n;
 }
 
+static void parse_word(const struct field *f, const json_t *v, char *at)
+{
+	const char *word = json_string_value(v);
+
+	if (f->type == FIELD_TIER && (!word || dbt_tier_parse(word, (enum dbt_tier *)at) < 0))
+		*(enum dbt_tier *)at = DBT_TIER_UNKNOWN;
+	if (f->type == FIELD_CLASS && (!word || dbt_class_parse(word, (enum dbt_class *)at) < 0))
+		*(enum dbt_class *)at = DBT_CLASS_UNKNOWN;
+}
+
 static int parse_field(const struct field *f, const json_t *v, void *item)
 {
 	char *at = (char *)item + f->at;
@@ -342,14 +352,8 @@ static int parse_field(const struct field *f, const json_t *v, void *item)
 		*(bool *)at = json_is_true(v);
 		return 0;
 	case FIELD_TIER:
-		if (!json_is_string(v) ||
-		    dbt_tier_parse(json_string_value(v), (enum dbt_tier *)at) < 0)
-			*(enum dbt_tier *)at = DBT_TIER_UNKNOWN;
-		return 0;
 	case FIELD_CLASS:
-		if (!json_is_string(v) ||
-		    dbt_class_parse(json_string_value(v), (enum dbt_class *)at) < 0)
-			*(enum dbt_class *)at = DBT_CLASS_UNKNOWN;
+		parse_word(f, v, at);
 		return 0;
 	case FIELD_INDEX:
 		*(size_t *)at = json_is_integer(v) ? (size_t)whole_of(v) : DBT_OBS_NONE;
@@ -367,16 +371,55 @@ static int parse_object(const struct field *fields, const json_t *object, void *
 	return r;
 }
 
-/* Reads obs's list `vec` by the fields; needs `r`, `list` and `v` of the caller. */
-#define PARSE_LIST(key, fields, vec)                                                               \
-	do {                                                                                       \
-		list = json_object_get(json, key);                                                 \
-		for (size_t i = 0; r == 0 && i < json_array_size(list); i++) {                     \
-			__typeof__((vec).items) slot = dbt_vec_push(&(vec));                       \
-                                                                                                   \
-			r = slot ? parse_object(fields, json_array_get(list, i), slot) : -ENOMEM;  \
-		}                                                                                  \
-	} while (0)
+/* A vector of obs, whatever its items are. */
+struct list {
+	const char *key;
+	const struct field *fields;
+	size_t at; /* of the vector: items, n and cap lie as in all of them */
+	size_t item_bytes;
+};
+
+struct any_vec {
+	void *items;
+	size_t n, cap;
+};
+
+#define LIST_OF(name, its_fields, member)                                                          \
+	{                                                                                          \
+		.key = name, .fields = its_fields, .at = offsetof(struct dbt_observation, member), \
+		.item_bytes = sizeof(*((struct dbt_observation *)NULL)->member.items)              \
+	}
+
+static const struct list lists[] = {
+	LIST_OF("devices", device_fields, devices),
+	LIST_OF("places", place_fields, places),
+	LIST_OF("processes", process_fields, processes),
+	LIST_OF("files", file_fields, files),
+	LIST_OF("uses", use_fields, uses),
+};
+
+static int parse_list(const struct list *l, const json_t *json, struct dbt_observation *obs)
+{
+	const json_t *list = json_object_get(json, l->key);
+	char *at = (char *)obs + l->at;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < json_array_size(list); i++) {
+		struct any_vec vec;
+		void *grown;
+
+		memcpy(&vec, at, sizeof(vec));
+		grown = dbt_vec_grow(vec.items, vec.n, &vec.cap, l->item_bytes);
+		if (!grown)
+			return -ENOMEM;
+		vec.items = grown;
+		vec.n++;
+		memcpy(at, &vec, sizeof(vec));
+		r = parse_object(l->fields, json_array_get(list, i),
+		                 (char *)grown + (vec.n - 1) * l->item_bytes);
+	}
+	return r;
+}
 
 static int parse_disks(const json_t *json, struct dbt_obs_place *p)
 {
@@ -399,18 +442,15 @@ static int parse_disks(const json_t *json, struct dbt_obs_place *p)
 
 static int parse_all(const json_t *json, struct dbt_observation *obs)
 {
-	const json_t *list;
 	int r = parse_object(top_fields, json, obs);
 
 	if (r == 0)
 		r = parse_object(machine_fields, json_object_get(json, "machine"), &obs->machine);
-	PARSE_LIST("devices", device_fields, obs->devices);
-	PARSE_LIST("places", place_fields, obs->places);
+	for (size_t i = 0; r == 0 && i < sizeof(lists) / sizeof(lists[0]); i++)
+		r = parse_list(&lists[i], json, obs);
 	for (size_t i = 0; r == 0 && i < obs->places.n; i++)
-		r = parse_disks(json_array_get(list, i), &obs->places.items[i]);
-	PARSE_LIST("processes", process_fields, obs->processes);
-	PARSE_LIST("files", file_fields, obs->files);
-	PARSE_LIST("uses", use_fields, obs->uses);
+		r = parse_disks(json_array_get(json_object_get(json, "places"), i),
+		                &obs->places.items[i]);
 	return r;
 }
 
@@ -511,119 +551,4 @@ int recording_read(const char *path, struct dbt_observation *ret, struct dbt_err
 	r = recording_decode(json, ret, err);
 	json_decref(json);
 	return r < 0 ? dbt_err_wrap(err, "cannot replay '%s'", path) : 0;
-}
-
-/* --- masking --- */
-
-static int replace(char **text, const char *word, size_t number, const char *ending)
-{
-	char *new = NULL;
-
-	if (!*text)
-		return 0;
-	if (asprintf(&new, "%s-%zu%s", word, number, ending) < 0)
-		return -ENOMEM;
-	free(*text);
-	*text = new;
-	return 0;
-}
-
-/* "/data/lab/nr.00.psq" has the ending ".psq"; one that is long may be a name. */
-static const char *ending_of(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL,
-		   *dot = slash ? strrchr(slash, '.') : NULL;
-
-	return dot && dot != slash + 1 && strlen(dot) <= 10 ? dot : "";
-}
-
-/* Equal users stay equal. */
-static int mask_users(struct dbt_observation *obs)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < obs->processes.n; i++) {
-		struct dbt_obs_process *p = &obs->processes.items[i];
-
-		if (p->uid == 0)
-			continue;
-		for (size_t k = i + 1; k < obs->processes.n; k++)
-			if (obs->processes.items[k].uid == p->uid)
-				obs->processes.items[k].uid = (uint32_t)(1000000 + i);
-		if (p->uid < 1000000)
-			p->uid = (uint32_t)(1000000 + i);
-		r = replace(&p->user, "user", p->uid - 1000000 + 1, "");
-	}
-	return r;
-}
-
-static int mask_place(struct dbt_obs_place *p, size_t i)
-{
-	/* A device below /dev is named by the kernel or by the administrator: the stack tells what matters. */
-	int r = replace(&p->mount, "/mount", i + 1, "");
-	char *layer;
-
-	if (r == 0)
-		r = replace(&p->source, "source", i + 1, "");
-	/* "crypt NAME", "lvm NAME", "nfs NAME": words with a slash, a colon or a dash are names somebody gave. */
-	for (layer = p->stack; r == 0 && layer && *layer; layer++)
-		if (strchr("/:-", *layer)) {
-			char *start = layer, *end = layer + strcspn(layer, " <");
-
-			while (start > p->stack && start[-1] != ' ')
-				start--;
-			memset(start, 'x', (size_t)(end - start));
-			layer = end - 1;
-		}
-	return r;
-}
-
-/* The first two words: an interpreter and its script. Which jobs run the same one is what a diagnosis groups by. */
-static size_t script_len(const char *command)
-{
-	size_t len = strcspn(command, " ");
-
-	return command[len] ? len + 1 + strcspn(command + len + 1, " ") : len;
-}
-
-static int mask_commands(struct dbt_observation *obs)
-{
-	size_t *same = calloc(obs->processes.n + 1, sizeof(*same));
-	int r = same ? 0 : -ENOMEM;
-
-	for (size_t i = 0; r == 0 && i < obs->processes.n; i++) {
-		const char *mine = obs->processes.items[i].command;
-
-		for (same[i] = 0; same[i] < i; same[i]++) {
-			const char *other = obs->processes.items[same[i]].command;
-
-			if (script_len(mine) == script_len(other) &&
-			    strncmp(mine, other, script_len(mine)) == 0)
-				break;
-		}
-	}
-	for (size_t i = 0; r == 0 && i < obs->processes.n; i++)
-		r = replace(&obs->processes.items[i].command, "command", same[i] + 1, "");
-	free(same);
-	return r;
-}
-
-int recording_mask(struct dbt_observation *obs)
-{
-	int r = mask_users(obs);
-
-	if (r == 0)
-		r = mask_commands(obs);
-	for (size_t i = 0; r == 0 && i < obs->places.n; i++)
-		r = mask_place(&obs->places.items[i], i);
-	for (size_t i = 0; r == 0 && i < obs->files.n; i++) {
-		struct dbt_obs_file *f = &obs->files.items[i];
-		char ending[16];
-
-		(void)snprintf(ending, sizeof(ending), "%s", ending_of(f->path));
-		r = replace(&f->path, "/masked/file", i + 1, ending);
-		if (r == 0)
-			r = replace(&f->database, "database", i + 1, ending);
-	}
-	return r == 0 ? replace(&obs->command, "command", 0, "") : r;
 }

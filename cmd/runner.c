@@ -50,7 +50,7 @@ static int split(struct runner *r, const int go[2], const int report[2])
 int runner_start(struct runner *r, char *const *words, size_t n_words, const struct dbt_sys *sys,
                  struct dbt_err *err)
 {
-	int go[2], report[2], code;
+	int go[2] = { -1, -1 }, report[2] = { -1, -1 }, code;
 
 	*r = (struct runner){ .sys = sys, .go = -1, .report = -1 };
 	r->words = calloc(n_words + 1, sizeof(*r->words));

@@ -133,8 +133,8 @@ static void put_attribute(const struct building *b, const char *dir, char *word)
 	for (char *p = value; *p; p++)
 		if (*p == '_')
 			*p = ' ';
-	(void)snprintf(path, sizeof(path), "%s/%s", dir, word);
-	put_text(b, path, value);
+	if (snprintf(path, sizeof(path), "%s/%s", dir, word) < (int)sizeof(path))
+		put_text(b, path, value);
 }
 
 static void add_device(struct building *b, const char *name, const char *number, const char *dir)

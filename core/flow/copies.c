@@ -153,27 +153,52 @@ static int open_source(const struct dbt_ctx *ctx, const struct dbt_pmember *m, s
 	return fd;
 }
 
-/* What an interrupted run left of the copy, when its mark says so: open. -1: nothing of use, and nothing in the way. */
+/* A finished copy has its original's mode, which may not let even its owner write. */
+static int open_part(const struct dbt_ctx *ctx, const struct job *job)
+{
+	const int flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+	int fd = ctx->sys->openat(job->dst_dir, job->m->part, O_RDWR | flags, 0), again;
+
+	if (fd != -EACCES)
+		return fd;
+	fd = ctx->sys->openat(job->dst_dir, job->m->part, O_RDONLY | flags, 0);
+	if (fd < 0)
+		return fd;
+	again = ctx->sys->fchmod(fd, 0600);
+	if (again == 0)
+		again = ctx->sys->openat(job->dst_dir, job->m->part, O_RDWR | flags, 0);
+	(void)ctx->sys->close(fd);
+	return again;
+}
+
+/* Can this file be continued: is it as our run left it, and could nobody else write to it since? */
+static bool is_ours(const struct dbt_ctx *ctx, const struct dbt_promotion *p,
+                    const struct dbt_pmember *m, int fd, struct dbt_copy_item *ret)
+{
+	struct dbt_ident now;
+
+	return dbt_ident_fd(ctx, fd, &now) == 0 && S_ISREG(now.mode) && now.nlink == 1 &&
+	       (now.uid == geteuid() || now.uid == m->source.uid) && !(now.mode & 022) &&
+	       now.size_bytes == m->source.size_bytes &&
+	       dbt_mark_get_part(fd, p->token, &ret->kept_bytes, &ret->kept_digest);
+}
+
+/* What an interrupted run left of the copy, when its mark says so: open, for us alone. -1: nothing of use, and nothing
+ * in the way. */
 static int open_half_copy(const struct dbt_ctx *ctx, const struct dbt_promotion *p,
                           const struct job *job, struct dbt_copy_item *ret)
 {
-	const char *name = job->m->part;
-	struct dbt_ident now;
-	int fd = ctx->sys->openat(job->dst_dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-	                          0);
+	int fd = open_part(ctx, job);
 
-	if (fd < 0)
+	if (fd == -ENOENT)
 		return -1;
-	if (dbt_ident_fd(ctx, fd, &now) == 0 && S_ISREG(now.mode) && now.nlink == 1) {
-		if (now.uid == geteuid() &&
-		    dbt_mark_get_part(fd, p->token, &ret->kept_bytes, &ret->kept_digest) &&
-		    now.size_bytes == job->m->source.size_bytes)
-			return fd;
-		/* Under a random name that only the ledger knows. */
-		(void)ctx->sys->unlinkat(job->dst_dir, name, 0);
-	}
-	(void)ctx->sys->close(fd);
+	if (fd >= 0 && is_ours(ctx, p, job->m, fd, ret) && ctx->sys->fchmod(fd, 0600) == 0)
+		return fd;
+	if (fd >= 0)
+		(void)ctx->sys->close(fd);
 	ret->kept_bytes = 0;
+	/* Under a random name that only the ledger knows. */
+	(void)ctx->sys->unlinkat(job->dst_dir, job->m->part, 0);
 	return -1;
 }
 

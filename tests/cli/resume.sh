@@ -151,6 +151,8 @@ no_temporaries "$SLOW" "$FAST"
 rm "$SLOW"/*.bin
 mkdir "$SLOW/set"
 "$DBT_TOOLS/mkdb" blast "$SLOW/set/nr" 180M 6
+chown 1234:2345 "$SLOW"/set/*
+chmod 0444 "$SLOW"/set/*
 rm -rf "$TMP/reference" "$TMP/state"
 cp -a "$SLOW" "$TMP/reference"
 fresh_world

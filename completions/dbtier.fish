@@ -281,7 +281,7 @@ complete -c dbtier -n '__dbtier_is ladder' -l max -x -d 'with --dna: the longest
 complete -c dbtier -n '__dbtier_is ladder' -l seconds -x -d 'time for each pattern on a device at most (3)'
 complete -c dbtier -n '__dbtier_is ladder' -l svg -r -d 'draw the answer'
 complete -c dbtier -n '__dbtier_is ladder' -l compare -r -d 'an earlier answer of --json to put beside this one'
-complete -c dbtier -n '__dbtier_is promote' -l to -x -k -a '(__dbtier_targets)' -d 'directory on the fast tier; auto: the fastest with room'
+complete -c dbtier -n '__dbtier_is promote' -l to -x -k -a '(__dbtier_targets)' -d 'directory on the fast tier; auto: fastest with room'
 complete -c dbtier -n '__dbtier_is promote' -l dry-run -d 'check everything, print the plan, change nothing'
 complete -c dbtier -n '__dbtier_is promote' -l all-files -d 'move every file of a set, not only the hot ones'
 complete -c dbtier -n '__dbtier_is promote' -l reclaim -d 'delete the originals once the copies are proved'

@@ -6,7 +6,7 @@
 
 /* --- cells --- */
 
-static json_t *real_or_null(double value)
+json_t *diagnose_real(double value)
 {
 	return value < 0 ? json_null() : table_json_real(round(value * 1000) / 1000);
 }
@@ -77,7 +77,7 @@ static json_t *device_disk(const void *row)
 
 static json_t *device_reads(const void *row)
 {
-	return real_or_null(device_of(row)->reads_s);
+	return diagnose_real(device_of(row)->reads_s);
 }
 
 static json_t *device_rate(const void *row)
@@ -87,7 +87,7 @@ static json_t *device_rate(const void *row)
 
 static json_t *device_writes(const void *row)
 {
-	return real_or_null(device_of(row)->writes_s);
+	return diagnose_real(device_of(row)->writes_s);
 }
 
 static json_t *device_write_rate(const void *row)
@@ -107,24 +107,24 @@ static json_t *device_latency(const void *row)
 
 static json_t *device_queue(const void *row)
 {
-	return real_or_null(device_of(row)->queue);
+	return diagnose_real(device_of(row)->queue);
 }
 
 static json_t *device_busy(const void *row)
 {
-	return real_or_null(device_of(row)->busy);
+	return diagnose_real(device_of(row)->busy);
 }
 
 static json_t *device_jumps(const void *row)
 {
-	return real_or_null(device_of(row)->jumps);
+	return diagnose_real(device_of(row)->jumps);
 }
 
 static json_t *device_ceiling(const void *row)
 {
 	const struct dbt_diag_device *v = device_of(row);
 
-	return v->ceiling > 0 ? real_or_null(v->ceiling) : json_null();
+	return v->ceiling > 0 ? diagnose_real(v->ceiling) : json_null();
 }
 
 static json_t *device_ceiling_of(const void *row)
@@ -136,7 +136,7 @@ static json_t *device_ceiling_of(const void *row)
 
 static json_t *device_load(const void *row)
 {
-	return real_or_null(device_of(row)->load);
+	return diagnose_real(device_of(row)->load);
 }
 
 static const struct column device_columns[] = {
@@ -250,32 +250,32 @@ static json_t *group_threads(const void *row)
 
 static json_t *group_jobs(const void *row)
 {
-	return real_or_null(group_of(row)->jobs);
+	return diagnose_real(group_of(row)->jobs);
 }
 
 static json_t *group_running(const void *row)
 {
-	return real_or_null(group_of(row)->running);
+	return diagnose_real(group_of(row)->running);
 }
 
 static json_t *group_blocked(const void *row)
 {
-	return real_or_null(group_of(row)->blocked);
+	return diagnose_real(group_of(row)->blocked);
 }
 
 static json_t *group_delay(const void *row)
 {
-	return real_or_null(group_of(row)->delay);
+	return diagnose_real(group_of(row)->delay);
 }
 
 static json_t *group_cpus(const void *row)
 {
-	return real_or_null(group_of(row)->cpus);
+	return diagnose_real(group_of(row)->cpus);
 }
 
 static json_t *group_top(const void *row)
 {
-	return real_or_null(group_of(row)->top_thread);
+	return diagnose_real(group_of(row)->top_thread);
 }
 
 static json_t *group_rate(const void *row)
@@ -456,7 +456,7 @@ static json_t *file_rate(const void *row)
 
 static json_t *file_misses(const void *row)
 {
-	return real_or_null(file_of(row)->misses_s);
+	return diagnose_real(file_of(row)->misses_s);
 }
 
 static json_t *file_mean(const void *row)
@@ -466,12 +466,12 @@ static json_t *file_mean(const void *row)
 
 static json_t *file_jumps(const void *row)
 {
-	return real_or_null(file_of(row)->jumps);
+	return diagnose_real(file_of(row)->jumps);
 }
 
 static json_t *file_again(const void *row)
 {
-	return real_or_null(file_of(row)->again);
+	return diagnose_real(file_of(row)->again);
 }
 
 static json_t *file_class(const void *row)
@@ -486,7 +486,7 @@ static json_t *file_declared(const void *row)
 
 static json_t *file_cached(const void *row)
 {
-	return real_or_null(raw_file_of(row)->cached_after);
+	return diagnose_real(raw_file_of(row)->cached_after);
 }
 
 static json_t *file_readers(const void *row)
@@ -576,63 +576,7 @@ static const struct column database_columns[] = {
 
 const struct table_spec diagnose_databases = { .key = "databases", .columns = database_columns };
 
-/* --- remedies --- */
-
-static const struct dbt_remedy *remedy_of(const void *row)
-{
-	const struct diagnose_row *r = row;
-
-	return &r->d->remedies.items[r->at];
-}
-
-static json_t *remedy_kind(const void *row)
-{
-	return json_string(dbt_remedy_kind_name(remedy_of(row)->kind));
-}
-
-static json_t *remedy_text(const void *row)
-{
-	return table_json_text(remedy_of(row)->text);
-}
-
-static json_t *remedy_basis(const void *row)
-{
-	return table_json_text(remedy_of(row)->basis);
-}
-
-static json_t *positive_or_null(double value)
-{
-	return value > 0 ? real_or_null(value) : json_null();
-}
-
-static json_t *remedy_factor(const void *row)
-{
-	return positive_or_null(remedy_of(row)->factor);
-}
-
-static json_t *remedy_jobs_now(const void *row)
-{
-	return positive_or_null(remedy_of(row)->jobs_now);
-}
-
-static json_t *remedy_jobs_then(const void *row)
-{
-	return positive_or_null(remedy_of(row)->jobs_then);
-}
-
-static const struct column remedy_columns[] = {
-	{ .key = "kind", .shown = true, .get = remedy_kind },
-	{ .key = "text", .shown = true, .get = remedy_text },
-	{ .key = "basis", .shown = true, .get = remedy_basis },
-	{ .key = "factor", .type = COLUMN_REAL, .shown = true, .get = remedy_factor },
-	{ .key = "jobs_now", .type = COLUMN_REAL, .shown = true, .get = remedy_jobs_now },
-	{ .key = "jobs_then", .type = COLUMN_REAL, .shown = true, .get = remedy_jobs_then },
-	{ 0 },
-};
-
-const struct table_spec diagnose_remedies = { .key = "remedies", .columns = remedy_columns };
-
-/* --- all of it --- */
+/* --- rows --- */
 
 struct diagnose_row *diagnose_rows(const struct dbt_observation *obs, const struct dbt_diagnosis *d,
                                    size_t n)
@@ -642,73 +586,4 @@ struct diagnose_row *diagnose_rows(const struct dbt_observation *obs, const stru
 	for (size_t i = 0; rows && i < n; i++)
 		rows[i] = (struct diagnose_row){ obs, d, i };
 	return rows;
-}
-
-static json_t *rows_json(const struct table_spec *spec, const struct dbt_observation *obs,
-                         const struct dbt_diagnosis *d, size_t n)
-{
-	struct diagnose_row *rows = diagnose_rows(obs, d, n);
-	json_t *list = rows ? table_json_rows(spec, TABLE_ROWS(rows, n)) : NULL;
-
-	free(rows);
-	return list;
-}
-
-static json_t *machine_json(const struct dbt_observation *obs)
-{
-	const struct dbt_obs_machine *m = &obs->machine;
-
-	return json_pack(
-		"{s:i,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "cpus", (int)m->cpus,
-		"busy", real_or_null(m->busy), "iowait", real_or_null(m->iowait), "idle",
-		real_or_null(m->idle), "steal", real_or_null(m->steal), "io_some",
-		real_or_null(m->io_some), "io_full", real_or_null(m->io_full), "memory_some",
-		real_or_null(m->memory_some), "memory_full", real_or_null(m->memory_full), "memory",
-		table_json_size(m->memory_bytes), "available", table_json_size(m->available_bytes),
-		"limit", m->limit_bytes ? table_json_size(m->limit_bytes) : json_null(),
-		"limit_used", m->limit_bytes ? table_json_size(m->limit_used_bytes) : json_null(),
-		"swapped_in", table_json_size(m->swapped_in_pages * 4096));
-}
-
-static json_t *observation_json(const struct dbt_observation *obs)
-{
-	return json_pack(
-		"{s:o,s:o,s:o,s:b,s:o,s:o,s:b,s:i,s:i,s:o,s:o,s:o,s:o}", "seconds",
-		real_or_null(obs->seconds), "time", table_json_time(obs->wall_ns), "kernel",
-		table_json_text(obs->kernel), "traced", (int)obs->traced, "untraced",
-		table_json_text(obs->untraced), "traced_share", real_or_null(obs->traced_share),
-		"root", (int)obs->root, "hidden", (int)obs->hidden, "dropped", (int)obs->dropped,
-		"own_cpu_seconds", real_or_null((double)obs->own_cpu_ns / 1e9), "lost_events",
-		table_json_size(obs->lost_events), "command", table_json_text(obs->command),
-		"command_seconds", positive_or_null(obs->command_seconds));
-}
-
-static json_t *verdict_json(const struct dbt_observation *obs, const struct dbt_diagnosis *d)
-{
-	const struct diagnose_row row = { obs, d, d->file };
-	const char *path = d->file == DBT_OBS_NONE ? NULL : raw_file_of(&row)->path;
-
-	return json_pack(
-		"{s:s,s:o,s:o,s:o,s:o,s:o}", "kind", dbt_diag_kind_name(d->kind), "text",
-		table_json_text(d->text), "file", table_json_text(path), "device",
-		d->device == DBT_OBS_NONE
-			? json_null()
-			: table_json_text(
-				  obs->devices.items[d->devices.items[d->device].device].name),
-		"process",
-		d->group == DBT_OBS_NONE
-			? json_null()
-			: table_json_text(
-				  obs->processes.items[d->groups.items[d->group].first].name),
-		"remedies", rows_json(&diagnose_remedies, obs, d, d->remedies.n));
-}
-
-json_t *diagnose_json(const struct dbt_observation *obs, const struct dbt_diagnosis *d)
-{
-	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "observation", observation_json(obs),
-	                 "machine", machine_json(obs), "devices",
-	                 rows_json(&diagnose_devices, obs, d, d->devices.n), "processes",
-	                 rows_json(&diagnose_processes, obs, d, d->groups.n), "databases",
-	                 rows_json(&diagnose_databases, obs, d, d->files.n), "verdict",
-	                 verdict_json(obs, d));
 }

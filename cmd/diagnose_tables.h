@@ -12,11 +12,13 @@ struct diagnose_row {
 	size_t at;
 };
 
-extern const struct table_spec diagnose_devices, diagnose_processes, diagnose_databases,
-	diagnose_remedies;
+extern const struct table_spec diagnose_devices, diagnose_processes, diagnose_databases;
 
 /* Everything as one JSON object; NULL: out of memory. */
 json_t *diagnose_json(const struct dbt_observation *obs, const struct dbt_diagnosis *d);
+
+/* A cell: three digits behind the point, null below 0. */
+json_t *diagnose_real(double value);
 
 /* n rows over a list; free() them. NULL: out of memory. */
 struct diagnose_row *diagnose_rows(const struct dbt_observation *obs, const struct dbt_diagnosis *d,

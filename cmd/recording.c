@@ -386,7 +386,8 @@ struct any_vec {
 
 #define LIST_OF(name, its_fields, member)                                                          \
 	{                                                                                          \
-		.key = name, .fields = its_fields, .at = offsetof(struct dbt_observation, member), \
+		.key = name, .fields = (its_fields),                                               \
+		.at = offsetof(struct dbt_observation, member),                                    \
 		.item_bytes = sizeof(*((struct dbt_observation *)NULL)->member.items)              \
 	}
 

@@ -5,6 +5,7 @@
 #include "base/vec.h"
 #include "observe/files.h"
 #include "observe/machine.h"
+#include "observe/procinfo.h"
 #include "observe/words.h"
 #include "sys/root.h"
 
@@ -23,11 +24,7 @@ enum {
 	MAX_OPEN = 400,   /* descriptors kept for ticks */
 	STAT_BYTES = 1024,
 	IO_TICKS = 5, /* between two looks at a process's account of I/O */
-	COMMAND_BYTES = 200,
 };
-
-/* PF_KTHREAD of the flags in /proc/PID/stat. */
-static const uint64_t KERNEL_THREAD = 0x00200000;
 
 struct thread {
 	int tid, fd; /* -1: gone */
@@ -71,120 +68,7 @@ struct dbt_tasks {
 	} tasks;
 };
 
-bool dbt_task_stat_parse(const char *text, struct dbt_task_stat *ret)
-{
-	/* Numbers of the fields behind the state, by proc(5): field 4 is the first. */
-	enum {
-		PARENT,
-		FLAGS = 9 - 4,
-		MAJOR = 12 - 4,
-		USER = 14 - 4,
-		SYSTEM,
-		THREADS = 20 - 4,
-		START = 22 - 4,
-		DELAY = 42 - 4,
-		N
-	};
-	const char *open = strchr(text, '('), *close = strrchr(text, ')');
-	uint64_t v[N] = { 0 };
-	size_t len;
-
-	*ret = (struct dbt_task_stat){ 0 };
-	if (!open || !close || close < open || close[1] != ' ' || close[2] == '\0')
-		return false;
-	len = (size_t)(close - open - 1);
-	len = len < sizeof(ret->name) ? len : sizeof(ret->name) - 1;
-	memcpy(ret->name, open + 1, len);
-	ret->state = close[2];
-	close += 3;
-	if (dbt_next_numbers(&close, v, N) <= START)
-		return false;
-	ret->parent = (int)v[PARENT];
-	ret->major_faults = v[MAJOR];
-	ret->cpu_ticks = v[USER] + v[SYSTEM];
-	ret->threads = (unsigned)v[THREADS];
-	ret->start_ticks = v[START];
-	ret->delay_ticks = v[DELAY];
-	ret->kernel = (v[FLAGS] & KERNEL_THREAD) != 0;
-	return true;
-}
-
-/* --- small files --- */
-
-static ssize_t read_at(int dir, const char *path, char *text, size_t size)
-{
-	dbt_autoclose int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
-	ssize_t len;
-
-	text[0] = '\0';
-	if (fd < 0)
-		return -errno;
-	len = read(fd, text, size - 1);
-	if (len < 0)
-		return -errno;
-	text[len] = '\0';
-	return len;
-}
-
-static ssize_t read_of(const struct dbt_tasks *t, int pid, const char *what, char *text,
-                       size_t size)
-{
-	char path[64];
-
-	(void)snprintf(path, sizeof(path), "%d/%s", pid, what);
-	return read_at(t->proc, path, text, size);
-}
-
 /* --- who is who --- */
-
-/* The name in /etc/passwd, else the number: asking the name services could hang on a network. */
-static char *user_name(const struct dbt_tasks *t, uint32_t uid)
-{
-	char number[16];
-	char *name = NULL;
-
-	for (const char *line = dbt_buf_str(&t->passwd); *line; line += *line == '\n') {
-		size_t len = strcspn(line, ":\n");
-		const char *field = line + len;
-
-		if (*field == ':')
-			field = strchr(field + 1, ':');
-		if (field && strtoul(field + 1, NULL, 10) == uid && field[1] != '\n')
-			return strndup(line, len);
-		line += strcspn(line, "\n");
-	}
-	(void)snprintf(number, sizeof(number), "%u", uid);
-	name = strdup(number);
-	return name;
-}
-
-static char *command_line(const struct dbt_tasks *t, int pid, const char *name)
-{
-	char text[COMMAND_BYTES];
-	ssize_t len = read_of(t, pid, "cmdline", text, sizeof(text));
-
-	while (len > 0 && text[len - 1] == '\0')
-		len--;
-	if (len <= 0)
-		return strdup(name);
-	for (ssize_t i = 0; i < len; i++)
-		if (text[i] == '\0')
-			text[i] = ' ';
-	return strndup(text, (size_t)len);
-}
-
-static unsigned long mount_namespace(const struct dbt_tasks *t, int pid)
-{
-	char path[64], text[64];
-	ssize_t len;
-
-	(void)snprintf(path, sizeof(path), "%d/ns/mnt", pid);
-	len = readlinkat(t->proc, path, text, sizeof(text) - 1);
-	if (len <= 0)
-		return 0;
-	text[len] = '\0';
-	return strncmp(text, "mnt:[", 5) == 0 ? strtoul(text + 5, NULL, 10) : 0;
-}
 
 static struct task *find_task(struct dbt_tasks *t, int pid)
 {
@@ -222,7 +106,7 @@ static void read_io(const struct dbt_tasks *t, int pid, struct dbt_obs_process *
 {
 	char text[STAT_BYTES];
 
-	if (read_of(t, pid, "io", text, sizeof(text)) <= 0)
+	if (dbt_procinfo_read(t->proc, pid, "io", text, sizeof(text)) <= 0)
 		return;
 	p->has_io = dbt_machine_number(text, "read_bytes", &p->read_bytes) &&
 	            dbt_machine_number(text, "write_bytes", &p->written_bytes) &&
@@ -235,8 +119,8 @@ static uint64_t private_memory(const struct dbt_tasks *t, int pid)
 	char text[STAT_BYTES];
 	const char *at = text;
 
-	if (read_of(t, pid, "statm", text, sizeof(text)) <= 0 || dbt_next_numbers(&at, v, 3) < 3 ||
-	    v[1] < v[2])
+	if (dbt_procinfo_read(t->proc, pid, "statm", text, sizeof(text)) <= 0 ||
+	    dbt_next_numbers(&at, v, 3) < 3 || v[1] < v[2])
 		return 0;
 	return (v[1] - v[2]) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
@@ -340,18 +224,20 @@ static int follow(struct dbt_tasks *t, struct task *task, const struct dbt_task_
 		return -ENOMEM;
 	task->at = t->obs->processes.n - 1;
 	t->followed++;
-	if (read_of(t, task->pid, "status", text, sizeof(text)) > 0)
+	if (dbt_procinfo_read(t->proc, task->pid, "status", text, sizeof(text)) > 0)
 		(void)dbt_machine_number(text, "Uid", &uid);
-	*p = (struct dbt_obs_process){ .pid = task->pid,
-		                       .parent = stat->parent,
-		                       .uid = (uint32_t)uid,
-		                       .threads = stat->threads,
-		                       .user = user_name(t, (uint32_t)uid),
-		                       .name = strdup(stat->name),
-		                       .command = command_line(t, task->pid, stat->name) };
+	*p = (struct dbt_obs_process){
+		.pid = task->pid,
+		.parent = stat->parent,
+		.uid = (uint32_t)uid,
+		.threads = stat->threads,
+		.user = dbt_procinfo_user(dbt_buf_str(&t->passwd), (uint32_t)uid),
+		.name = strdup(stat->name),
+		.command = dbt_procinfo_command(t->proc, task->pid, stat->name)
+	};
 	if (!p->user || !p->name || !p->command)
 		return -ENOMEM;
-	ns = mount_namespace(t, task->pid);
+	ns = dbt_procinfo_mounts(t->proc, task->pid);
 	p->other_mounts = ns != 0 && t->own_mounts != 0 && ns != t->own_mounts;
 	p->selected = is_asked_for(t, task->pid);
 	task->followed_ns = task->last_ns =
@@ -386,7 +272,7 @@ static bool does_something(const struct dbt_tasks *t, const struct task *task,
 /* It became another program by execve(2). */
 static int rename_process(const struct dbt_tasks *t, struct dbt_obs_process *p, const char *name)
 {
-	char *new_name = strdup(name), *command = command_line(t, p->pid, name);
+	char *new_name = strdup(name), *command = dbt_procinfo_command(t->proc, p->pid, name);
 
 	if (!new_name || !command) {
 		free(new_name);
@@ -503,7 +389,8 @@ static int look_at_process(struct dbt_tasks *t, int pid, bool files)
 	struct dbt_task_stat stat;
 	struct task *task;
 
-	if (pid == (int)getpid() || read_of(t, pid, "stat", text, sizeof(text)) <= 0 ||
+	if (pid == (int)getpid() ||
+	    dbt_procinfo_read(t->proc, pid, "stat", text, sizeof(text)) <= 0 ||
 	    !dbt_task_stat_parse(text, &stat) || stat.kernel || stat.state == 'Z')
 		return 0;
 	task = insert_task(t, pid);
@@ -563,7 +450,7 @@ size_t dbt_tasks_process_of(struct dbt_tasks *t, int tid, bool ask)
 	for (size_t i = 0; i < t->tasks.n; i++)
 		if (t->tasks.items[i].at != DBT_OBS_NONE && find_thread(&t->tasks.items[i], tid))
 			return t->tasks.items[i].at;
-	if (!ask || read_of(t, tid, "status", text, sizeof(text)) <= 0 ||
+	if (!ask || dbt_procinfo_read(t->proc, tid, "status", text, sizeof(text)) <= 0 ||
 	    !dbt_machine_number(text, "Tgid", &pid))
 		return DBT_OBS_NONE;
 	if (look_at_process(t, (int)pid, true) < 0)
@@ -573,7 +460,7 @@ size_t dbt_tasks_process_of(struct dbt_tasks *t, int tid, bool ask)
 		struct dbt_task_stat stat;
 
 		/* It read from a device: that is doing something. */
-		if (read_of(t, (int)pid, "stat", text, sizeof(text)) > 0 &&
+		if (dbt_procinfo_read(t->proc, (int)pid, "stat", text, sizeof(text)) > 0 &&
 		    dbt_task_stat_parse(text, &stat) && !stat.kernel && follow(t, task, &stat) == 0)
 			(void)update(t, task, &stat, true);
 	}
@@ -691,7 +578,7 @@ int dbt_tasks_new(const struct dbt_ctx *ctx, const struct dbt_tasks_opts *opts,
 	r = t->proc < 0 ? -errno : 0;
 	if (r == 0) {
 		(void)dbt_root_read(ctx->root, "etc/passwd", 1 << 20, &t->passwd);
-		t->own_mounts = mount_namespace(t, (int)getpid());
+		t->own_mounts = dbt_procinfo_mounts(t->proc, (int)getpid());
 		r = dbt_files_new(ctx, opts, t->proc, obs, &t->files);
 	}
 	if (r < 0) {
@@ -727,7 +614,7 @@ void dbt_tasks_finish(struct dbt_tasks *t)
 	for (size_t i = 0; i < t->tasks.n; i++)
 		if (t->tasks.items[i].at != DBT_OBS_NONE)
 			finish_task(t, &t->tasks.items[i]);
-	if (read_at(t->proc, "sys/kernel/task_delayacct", text, sizeof(text)) > 0)
+	if (dbt_procinfo_read_at(t->proc, "sys/kernel/task_delayacct", text, sizeof(text)) > 0)
 		delays = strtoull(text, NULL, 10);
 	for (size_t i = 0; i < t->obs->processes.n; i++)
 		t->obs->processes.items[i].has_delay = delays != 0;

@@ -1,14 +1,10 @@
 #include "observe/diagnosis.h"
 
-#include "base/buf.h"
 #include "base/units.h"
-#include "base/vec.h"
-#include "observe/findings.h"
 #include "observe/forecast.h"
+#include "observe/judge.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,165 +51,10 @@ const char *dbt_remedy_kind_name(enum dbt_remedy_kind kind)
 	return names[kind];
 }
 
-struct judge {
-	const struct dbt_observation *obs;
-	struct dbt_diagnosis *d;
-	const struct dbt_diag_group
-		*g; /* what waits most, or works most; NULL: nobody does anything */
-	struct dbt_buf text;
-	bool failed; /* out of memory */
-};
-
-static void say(struct judge *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static void say(struct judge *j, const char *fmt, ...)
-{
-	char part[1024];
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(part, sizeof(part), fmt, ap);
-	va_end(ap);
-	j->failed |= dbt_buf_adds(&j->text, part) < 0;
-}
-
-/* Names of files are bytes and can be long: they are put together piece by piece. */
-static void say_name(struct judge *j, const char *name)
-{
-	j->failed |= dbt_buf_adds(&j->text, name) < 0;
-}
-
-/* Takes what was said as the text of a remedy. */
-static struct dbt_remedy *remedy(struct judge *j, enum dbt_remedy_kind kind)
-{
-	static struct dbt_remedy nowhere;
-	struct dbt_remedy *r = dbt_vec_push(&j->d->remedies);
-
-	if (!r) {
-		j->failed = true;
-		dbt_buf_release(&j->text);
-		return &nowhere;
-	}
-	r->kind = kind;
-	r->text = dbt_buf_take(&j->text);
-	j->failed |= !r->text;
-	return r;
-}
-
-static void verdict(struct judge *j, enum dbt_diag_kind kind)
-{
-	j->d->kind = kind;
-	free(j->d->text);
-	j->d->text = dbt_buf_take(&j->text);
-	j->failed |= !j->d->text;
-}
-
-/* --- words --- */
-
-/* Whole jobs: a little more than one is one. */
-static unsigned whole(double jobs)
-{
-	return jobs < 1.5 ? 1 : jobs > 1e6 ? 1000000 : (unsigned)(jobs + 0.5);
-}
-
-static const struct dbt_obs_process *process_of(const struct judge *j,
-                                                const struct dbt_diag_group *g)
-{
-	return &j->obs->processes.items[g->first];
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
-static void say_group(struct judge *j, const struct dbt_diag_group *g)
-{
-	say_name(j, process_of(j, g)->name);
-	if (g->n > 1)
-		say(j, " x %zu", g->n);
-	else
-		say(j, " (%d)", process_of(j, g)->pid);
-}
-
-static void say_file(struct judge *j, size_t at)
-{
-	const struct dbt_obs_file *f = &j->obs->files.items[j->d->files.items[at].file];
-
-	if (f->path)
-		say_name(j, base_name(f->path));
-	else
-		say(j, "inode %llu", (unsigned long long)f->ino);
-}
-
-/* The files that the group reads from the same place, those that matter: "a.dmnd, b.dmnd and 3 more". */
-static void say_files(struct judge *j, size_t main)
-{
-	enum { SHOWN = 4 };
-	const size_t place = j->obs->files.items[j->d->files.items[main].file].place;
-	const double least = j->d->files.items[main].waited / 20;
-	unsigned n = 0;
-
-	for (size_t i = 0; i < j->g->n_files; i++) {
-		const struct dbt_diag_file *f = &j->d->files.items[j->g->files[i]];
-
-		if (f->bytes <= 0 || f->waited < least ||
-		    j->obs->files.items[f->file].place != place)
-			continue;
-		if (n++ >= SHOWN)
-			continue;
-		say(j, "%s", n > 1 ? ", " : "");
-		say_file(j, j->g->files[i]);
-	}
-	if (n > SHOWN)
-		say(j, " and %u more", n - SHOWN);
-}
-
-/* How many of the group read from a place at a time. */
-static unsigned readers_of(const struct judge *j, size_t place)
-{
-	unsigned n = 0;
-
-	for (size_t p = 0; p < j->obs->processes.n; p++) {
-		bool reads = false;
-
-		for (size_t u = 0; !reads && u < j->obs->uses.n; u++) {
-			const struct dbt_obs_use *use = &j->obs->uses.items[u];
-
-			reads = use->process == p && use->reads.bytes > 0 &&
-			        j->obs->files.items[use->file].place == place &&
-			        dbt_diag_is_alike(&j->obs->processes.items[p],
-			                          &j->obs->processes.items[j->g->first]);
-		}
-		n += reads;
-	}
-	return n < whole(j->g->jobs) ? n : whole(j->g->jobs);
-}
-
-static const struct dbt_obs_place *place_of(const struct judge *j, size_t file)
-{
-	size_t place = j->obs->files.items[j->d->files.items[file].file].place;
-
-	return place == DBT_OBS_NONE ? NULL : &j->obs->places.items[place];
-}
-
-static void say_device(struct judge *j, size_t device)
-{
-	const struct dbt_diag_device *v = &j->d->devices.items[device];
-	const struct dbt_obs_place *p =
-		v->place == DBT_OBS_NONE ? NULL : &j->obs->places.items[v->place];
-
-	say_name(j, j->obs->devices.items[v->device].name);
-	if (p)
-		say(j, " (%s, %s)", dbt_tier_name(p->tier), p->mount);
-}
-
 /* --- what there is --- */
 
 /* State D has other reasons than a disk: vfork(2), a lock of some driver. Who neither reads nor writes waits for none. */
-static bool does_io(const struct judge *j, const struct dbt_diag_group *g)
+static bool does_io(const struct dbt_judge *j, const struct dbt_diag_group *g)
 {
 	if (g->read_rate < 0 || g->read_rate + g->write_rate >= 4096)
 		return true;
@@ -225,7 +66,7 @@ static bool does_io(const struct judge *j, const struct dbt_diag_group *g)
 
 /* The group that waits most; without one that waits, the one that computes most: of what the user asked about, if
  * anything. */
-static const struct dbt_diag_group *most(const struct judge *j, bool blocked)
+static const struct dbt_diag_group *most(const struct dbt_judge *j, bool blocked)
 {
 	const struct dbt_diag_group *best = NULL;
 	bool asked = false;
@@ -249,7 +90,7 @@ static bool is_stalled(const struct dbt_diag_group *g)
 }
 
 /* The file the group waited most for; DBT_OBS_NONE when it read none. */
-static size_t main_file(const struct judge *j, const struct dbt_diag_group *g)
+static size_t main_file(const struct dbt_judge *j, const struct dbt_diag_group *g)
 {
 	for (size_t i = 0; g && i < g->n_files; i++)
 		if (j->d->files.items[g->files[i]].bytes > 0)
@@ -269,7 +110,7 @@ static double room(const struct dbt_obs_machine *m)
 }
 
 /* What the group reads from one place. */
-static double read_set(const struct judge *j, const struct dbt_diag_group *g, size_t place)
+static double read_set(const struct dbt_judge *j, const struct dbt_diag_group *g, size_t place)
 {
 	double bytes = 0;
 
@@ -284,7 +125,7 @@ static double read_set(const struct judge *j, const struct dbt_diag_group *g, si
 
 /* --- memory --- */
 
-static double share_again(const struct judge *j)
+static double share_again(const struct dbt_judge *j)
 {
 	double again = 0, all = 0;
 
@@ -301,7 +142,7 @@ static double share_again(const struct judge *j)
 
 /* The share of what is read that was dropped from memory shortly before, where memory is full: a database that is larger
  * than memory is read again as well, but then it takes no limit to drop it. */
-static double share_refaulted(const struct judge *j)
+static double share_refaulted(const struct dbt_judge *j)
 {
 	const struct dbt_obs_machine *m = &j->obs->machine;
 	const bool full = m->limit_bytes > 0 ? m->limit_used_bytes >= 0.9 * (double)m->limit_bytes
@@ -313,7 +154,7 @@ static double share_refaulted(const struct judge *j)
 	return full && read > 0 ? (double)m->refaulted_pages * 4096 / read : 0;
 }
 
-static bool judge_memory(struct judge *j)
+static bool judge_memory(struct dbt_judge *j)
 {
 	const struct dbt_obs_machine *m = &j->obs->machine;
 	const double swapped = (double)m->swapped_in_pages / j->obs->seconds,
@@ -325,43 +166,48 @@ static bool judge_memory(struct judge *j)
 
 	if (!swaps && !thrashes && m->memory_some < MEMORY_PRESSURE)
 		return false;
-	say_group(j, j->g);
-	say(j, " waits %.0f %% of the time because memory is short: ", j->g->blocked * 100);
+	dbt_judge_say_group(j, j->g);
+	dbt_judge_say(j,
+	              " waits %.0f %% of the time because memory is short: ", j->g->blocked * 100);
 	if (swaps)
-		say(j, "%.0f pages a second come back from swap", swapped);
+		dbt_judge_say(j, "%.0f pages a second come back from swap", swapped);
 	else if (thrashes)
-		say(j, "%.0f %% of what is read was read seconds before and dropped meanwhile",
-		    again < 1 ? again * 100 : 100);
+		dbt_judge_say(
+			j, "%.0f %% of what is read was read seconds before and dropped meanwhile",
+			again < 1 ? again * 100 : 100);
 	else
-		say(j, "processes wait for memory %.0f %% of the time (PSI)", m->memory_some * 100);
+		dbt_judge_say(j, "processes wait for memory %.0f %% of the time (PSI)",
+		              m->memory_some * 100);
 	if (thrashes && file != DBT_OBS_NONE) {
-		say(j, ", of ");
-		say_file(j, file);
+		dbt_judge_say(j, ", of ");
+		dbt_judge_say_file(j, file);
 	}
-	verdict(j, DBT_DIAG_MEMORY);
+	dbt_judge_verdict(j, DBT_DIAG_MEMORY);
 	if (m->limit_bytes > 0)
-		say(j,
-		    "give the jobs more memory: their cgroup allows %s, the files they read have "
-		    "%s",
-		    dbt_units_size(m->limit_bytes, size),
-		    file == DBT_OBS_NONE
-		            ? "more"
-		            : dbt_units_size(
-				      j->obs->files.items[j->d->files.items[file].file].size_bytes,
-				      (char[DBT_UNITS_TEXT_BYTES]){ 0 }));
+		dbt_judge_say(
+			j,
+			"give the jobs more memory: their cgroup allows %s, the files they read "
+		        "have "
+			"%s",
+			dbt_units_size(m->limit_bytes, size),
+			file == DBT_OBS_NONE
+				? "more"
+				: dbt_units_size(j->obs->files.items[j->d->files.items[file].file]
+		                                         .size_bytes,
+		                                 (char[DBT_UNITS_TEXT_BYTES]){ 0 }));
 	else
-		say(j, "run fewer jobs at a time, or add memory");
-	(void)remedy(j, DBT_REMEDY_MEMORY);
-	say(j,
-	    "do not move anything for this: a faster disk makes the same pages come back sooner, "
-	    "memory keeps them");
-	(void)remedy(j, DBT_REMEDY_LEAVE);
+		dbt_judge_say(j, "run fewer jobs at a time, or add memory");
+	(void)dbt_judge_remedy(j, DBT_REMEDY_MEMORY);
+	dbt_judge_say(j, "do not move anything for this: a faster disk makes the same pages come "
+	                 "back sooner, "
+	                 "memory keeps them");
+	(void)dbt_judge_remedy(j, DBT_REMEDY_LEAVE);
 	return true;
 }
 
 /* --- writes --- */
 
-static const struct dbt_diag_group *writer(const struct judge *j)
+static const struct dbt_diag_group *writer(const struct dbt_judge *j)
 {
 	const struct dbt_diag_group *best = NULL;
 
@@ -376,7 +222,7 @@ static const struct dbt_diag_group *writer(const struct judge *j)
 }
 
 /* The device that stalls: that of the file, else the busiest. */
-static size_t stalling_device(const struct judge *j)
+static size_t stalling_device(const struct dbt_judge *j)
 {
 	size_t file = main_file(j, j->g), at = DBT_OBS_NONE;
 
@@ -390,10 +236,11 @@ static size_t stalling_device(const struct judge *j)
  * reads is another matter. */
 static const double BUSY_DISK = 0.2, SOME_READS = 64 << 10;
 
-static bool is_for_a_device(struct judge *j)
+static bool is_for_a_device(struct dbt_judge *j)
 {
 	size_t file = main_file(j, j->g), at = stalling_device(j);
-	const struct dbt_obs_place *place = file == DBT_OBS_NONE ? NULL : place_of(j, file);
+	const struct dbt_obs_place *place =
+		file == DBT_OBS_NONE ? NULL : dbt_judge_place_of(j, file);
 
 	if ((place && place->network) || at == DBT_OBS_NONE)
 		return true;
@@ -401,7 +248,7 @@ static bool is_for_a_device(struct judge *j)
 	       (file != DBT_OBS_NONE && j->d->files.items[file].bytes >= SOME_READS);
 }
 
-static bool judge_writes(struct judge *j)
+static bool judge_writes(struct dbt_judge *j)
 {
 	size_t at = stalling_device(j);
 	const struct dbt_diag_group *w = writer(j);
@@ -418,32 +265,34 @@ static bool judge_writes(struct judge *j)
 	raw = &j->obs->devices.items[v->device];
 	if (v->busy < 0.5 || raw->write_bytes < 2 * raw->read_bytes || raw->write_ns < raw->read_ns)
 		return false;
-	say_group(j, j->g);
-	say(j, " waits %.0f %% of the time for ", j->g->blocked * 100);
-	say_device(j, at);
-	say(j, ", which is %.0f %% busy with writes: %s", v->busy * 100,
-	    dbt_units_rate((uint64_t)v->write_rate, rate));
+	dbt_judge_say_group(j, j->g);
+	dbt_judge_say(j, " waits %.0f %% of the time for ", j->g->blocked * 100);
+	dbt_judge_say_device(j, at);
+	dbt_judge_say(j, ", which is %.0f %% busy with writes: %s", v->busy * 100,
+	              dbt_units_rate((uint64_t)v->write_rate, rate));
 	if (w) {
-		say(j, ", most of them by ");
-		say_group(j, w);
+		dbt_judge_say(j, ", most of them by ");
+		dbt_judge_say_group(j, w);
 	}
 	j->d->device = at;
-	verdict(j, DBT_DIAG_WRITES);
+	dbt_judge_verdict(j, DBT_DIAG_WRITES);
 	if (w && w != j->g) {
-		say(j, "let ");
-		say_group(j, w);
-		say(j, " write elsewhere or at another time; do not move databases for it");
+		dbt_judge_say(j, "let ");
+		dbt_judge_say_group(j, w);
+		dbt_judge_say(j,
+		              " write elsewhere or at another time; do not move databases for it");
 	} else {
-		say(j, "write to another disk, or less at a time; a database that is moved changes "
-		       "nothing");
+		dbt_judge_say(j, "write to another disk, or less at a time; a database that is "
+		                 "moved changes "
+		                 "nothing");
 	}
-	(void)remedy(j, DBT_REMEDY_WRITER);
+	(void)dbt_judge_remedy(j, DBT_REMEDY_WRITER);
 	return true;
 }
 
 /* --- storage --- */
 
-static void say_class(struct judge *j, const struct dbt_diag_file *f)
+static void say_class(struct dbt_judge *j, const struct dbt_diag_file *f)
 {
 	const struct dbt_obs_file *file = &j->obs->files.items[f->file];
 	char size[DBT_UNITS_TEXT_BYTES];
@@ -451,122 +300,131 @@ static void say_class(struct judge *j, const struct dbt_diag_file *f)
 
 	if (f->class == DBT_CLASS_UNKNOWN)
 		return;
-	say(j, ", read %s", dbt_class_name(f->class));
+	dbt_judge_say(j, ", read %s", dbt_class_name(f->class));
 	if (file->declared != DBT_CLASS_UNKNOWN && !f->fits_declared)
-		say(j, " (declared: %s)", dbt_class_name(file->declared));
+		dbt_judge_say(j, " (declared: %s)", dbt_class_name(file->declared));
 	if (f->mean_bytes > 0)
-		say(j, " in requests of %s", dbt_units_size((uint64_t)f->mean_bytes, size));
-	n = readers_of(j, file->place);
+		dbt_judge_say(j, " in requests of %s",
+		              dbt_units_size((uint64_t)f->mean_bytes, size));
+	n = dbt_judge_readers_of(j, file->place);
 	if (n > 1)
-		say(j, " by %u interleaved readers", n);
+		dbt_judge_say(j, " by %u interleaved readers", n);
 }
 
-static void remedy_warm(struct judge *j, size_t file, size_t place)
+static void remedy_warm(struct dbt_judge *j, size_t file, size_t place)
 {
 	const double set = read_set(j, j->g, place), free_bytes = room(&j->obs->machine);
 	char size[DBT_UNITS_TEXT_BYTES], memory[DBT_UNITS_TEXT_BYTES];
 
 	if (set <= 0 || set * CACHE_ROOM > free_bytes)
 		return;
-	say(j, "it fits in memory (%s of %s free): read it once before the jobs start (cat ",
-	    dbt_units_size((uint64_t)set, size), dbt_units_size((uint64_t)free_bytes, memory));
-	say_files(j, file);
-	say(j, " >/dev/null), then only the first one waits");
-	(void)remedy(j, DBT_REMEDY_WARM);
+	dbt_judge_say(
+		j, "it fits in memory (%s of %s free): read it once before the jobs start (cat ",
+		dbt_units_size((uint64_t)set, size), dbt_units_size((uint64_t)free_bytes, memory));
+	dbt_judge_say_files(j, file);
+	dbt_judge_say(j, " >/dev/null), then only the first one waits");
+	(void)dbt_judge_remedy(j, DBT_REMEDY_WARM);
 }
 
-static void say_times(struct judge *j, const struct dbt_forecast *f)
+static void say_times(struct dbt_judge *j, const struct dbt_forecast *f)
 {
 	char now[DBT_UNITS_TEXT_BYTES], then[DBT_UNITS_TEXT_BYTES];
 	double seconds = j->obs->command_seconds > 0 ? j->obs->command_seconds : 3600;
 
-	say(j, "~%.1fx faster: %s", f->factor,
-	    j->obs->command_seconds > 0 ? "the run of " : "what takes an hour now takes ");
+	dbt_judge_say(j, "~%.1fx faster: %s", f->factor,
+	              j->obs->command_seconds > 0 ? "the run of "
+	                                          : "what takes an hour now takes ");
 	if (j->obs->command_seconds > 0)
-		say(j, "%s would take ", dbt_units_duration((uint64_t)(seconds * 1e9), now));
-	say(j, "%s", dbt_units_duration((uint64_t)(seconds / f->factor * 1e9), then));
+		dbt_judge_say(j, "%s would take ",
+		              dbt_units_duration((uint64_t)(seconds * 1e9), now));
+	dbt_judge_say(j, "%s", dbt_units_duration((uint64_t)(seconds / f->factor * 1e9), then));
 }
 
-static void remedy_move(struct judge *j, size_t file, struct dbt_forecast *f)
+static void remedy_move(struct dbt_judge *j, size_t file, struct dbt_forecast *f)
 {
 	const struct dbt_obs_place *to =
 		j->obs->target == DBT_OBS_NONE ? NULL : &j->obs->places.items[j->obs->target];
 	struct dbt_remedy *r;
 
 	if (!to) {
-		say(j, "no faster place with enough room is known here (--to DIR names one)");
-		(void)remedy(j, DBT_REMEDY_LEAVE);
+		dbt_judge_say(
+			j, "no faster place with enough room is known here (--to DIR names one)");
+		(void)dbt_judge_remedy(j, DBT_REMEDY_LEAVE);
 		return;
 	}
 	if (f->factor <= 0) {
-		say(j,
-		    "a move to %s may help: how much is not known before both sides were measured "
-		    "(dbtier probe)",
-		    to->mount);
-		(void)remedy(j, DBT_REMEDY_PROBE);
+		dbt_judge_say(j,
+		              "a move to %s may help: how much is not known before both sides were "
+		              "measured "
+		              "(dbtier probe)",
+		              to->mount);
+		(void)dbt_judge_remedy(j, DBT_REMEDY_PROBE);
 		return;
 	}
 	if (f->factor < WORTH) {
-		say(j, "do not move it: from %s the jobs would run %.1fx as fast", to->mount,
-		    f->factor);
-		r = remedy(j, DBT_REMEDY_LEAVE);
+		dbt_judge_say(j, "do not move it: from %s the jobs would run %.1fx as fast",
+		              to->mount, f->factor);
+		r = dbt_judge_remedy(j, DBT_REMEDY_LEAVE);
 	} else {
-		say(j, "promote ");
-		say_files(j, file);
-		say(j, " to %s: ", to->mount);
+		dbt_judge_say(j, "promote ");
+		dbt_judge_say_files(j, file);
+		dbt_judge_say(j, " to %s: ", to->mount);
 		say_times(j, f);
-		r = remedy(j, DBT_REMEDY_PROMOTE);
+		r = dbt_judge_remedy(j, DBT_REMEDY_PROMOTE);
 	}
 	r->factor = f->factor;
 	r->basis = f->basis;
 	f->basis = NULL;
 }
 
-static void remedy_jobs(struct judge *j, const struct dbt_forecast *f)
+static void remedy_jobs(struct dbt_judge *j, const struct dbt_forecast *f)
 {
 	struct dbt_remedy *r;
 
 	if (f->jobs_now <= 0)
 		return;
-	say(j, "%u job%s of this kind keep%s the disk busy; more only wait in turn (now %.1f run)",
-	    whole(f->jobs_now), whole(f->jobs_now) == 1 ? "" : "s",
-	    whole(f->jobs_now) == 1 ? "s" : "", j->g->jobs);
+	dbt_judge_say(
+		j,
+		"%u job%s of this kind keep%s the disk busy; more only wait in turn (now %.1f run)",
+		dbt_judge_whole(f->jobs_now), dbt_judge_whole(f->jobs_now) == 1 ? "" : "s",
+		dbt_judge_whole(f->jobs_now) == 1 ? "s" : "", j->g->jobs);
 	if (f->jobs_then > 0)
-		say(j, "; after the move %u at a time", whole(f->jobs_then));
-	r = remedy(j, DBT_REMEDY_JOBS);
+		dbt_judge_say(j, "; after the move %u at a time", dbt_judge_whole(f->jobs_then));
+	r = dbt_judge_remedy(j, DBT_REMEDY_JOBS);
 	r->jobs_now = f->jobs_now;
 	r->jobs_then = f->jobs_then;
 }
 
-static int judge_storage(struct judge *j)
+static int judge_storage(struct dbt_judge *j)
 {
 	size_t file = main_file(j, j->g), at = stalling_device(j);
-	const struct dbt_obs_place *place = file == DBT_OBS_NONE ? NULL : place_of(j, file);
+	const struct dbt_obs_place *place =
+		file == DBT_OBS_NONE ? NULL : dbt_judge_place_of(j, file);
 	struct dbt_forecast f = { 0 };
 	int r;
 
 	j->d->file = file;
 	j->d->device = at;
-	say_group(j, j->g);
-	say(j, " waits %.0f %% of the time for reads", j->g->blocked * 100);
+	dbt_judge_say_group(j, j->g);
+	dbt_judge_say(j, " waits %.0f %% of the time for reads", j->g->blocked * 100);
 	if (file != DBT_OBS_NONE) {
-		say(j, " of ");
-		say_files(j, file);
+		dbt_judge_say(j, " of ");
+		dbt_judge_say_files(j, file);
 		say_class(j, &j->d->files.items[file]);
 	} else {
-		say(j, " of files that could not be told");
+		dbt_judge_say(j, " of files that could not be told");
 	}
 	if (place && place->network)
-		say(j, ", from %s (%s)", place->source, place->fstype);
+		dbt_judge_say(j, ", from %s (%s)", place->source, place->fstype);
 	else if (at != DBT_OBS_NONE) {
-		say(j, ", on ");
-		say_device(j, at);
-		say(j, ", %.0f %% busy", j->d->devices.items[at].busy * 100);
+		dbt_judge_say(j, ", on ");
+		dbt_judge_say_device(j, at);
+		dbt_judge_say(j, ", %.0f %% busy", j->d->devices.items[at].busy * 100);
 	}
-	verdict(j, place && place->network ? DBT_DIAG_NETWORK : DBT_DIAG_STORAGE);
+	dbt_judge_verdict(j, place && place->network ? DBT_DIAG_NETWORK : DBT_DIAG_STORAGE);
 	if (file == DBT_OBS_NONE) {
-		say(j, "run it as root to see which file it is");
-		(void)remedy(j, DBT_REMEDY_PROBE);
+		dbt_judge_say(j, "run it as root to see which file it is");
+		(void)dbt_judge_remedy(j, DBT_REMEDY_PROBE);
 		return 0;
 	}
 	r = dbt_forecast(j->obs, j->d, j->g,
@@ -576,10 +434,11 @@ static int judge_storage(struct judge *j)
 		return r;
 	remedy_warm(j, file, j->obs->files.items[j->d->files.items[file].file].place);
 	if (place && place->network) {
-		say(j, "a copy on a local disk would not wait for the network; dbtier does not "
-		       "promote "
-		       "from network filesystems without --force");
-		(void)remedy(j, DBT_REMEDY_LEAVE);
+		dbt_judge_say(
+			j, "a copy on a local disk would not wait for the network; dbtier does not "
+			   "promote "
+			   "from network filesystems without --force");
+		(void)dbt_judge_remedy(j, DBT_REMEDY_LEAVE);
 	} else {
 		remedy_move(j, file, &f);
 		remedy_jobs(j, &f);
@@ -591,7 +450,7 @@ static int judge_storage(struct judge *j)
 /* --- nobody waits --- */
 
 /* Something that is read lies in memory: worth a word, since a move would then gain nothing. */
-static void say_cached(struct judge *j)
+static void say_cached(struct dbt_judge *j)
 {
 	for (size_t i = 0; i < j->g->n_files; i++) {
 		const struct dbt_obs_file *f =
@@ -599,58 +458,61 @@ static void say_cached(struct judge *j)
 
 		if (f->cached_after < 0.5 || !f->path || f->size_bytes < 1 << 20)
 			continue;
-		say(j, "; ");
-		say_file(j, j->g->files[i]);
-		say(j, " is in memory to %.0f %%", f->cached_after * 100);
+		dbt_judge_say(j, "; ");
+		dbt_judge_say_file(j, j->g->files[i]);
+		dbt_judge_say(j, " is in memory to %.0f %%", f->cached_after * 100);
 		return;
 	}
 }
 
-static void judge_cpu(struct judge *j)
+static void judge_cpu(struct dbt_judge *j)
 {
 	const struct dbt_obs_machine *m = &j->obs->machine;
 	bool one = j->g->top_thread >= BUSY_CPUS && j->g->jobs < 1.5 && m->busy < BUSY_CPUS &&
 	           j->g->cpus < 1.5;
 
-	say_group(j, j->g);
+	dbt_judge_say_group(j, j->g);
 	if (one)
-		say(j,
-		    " is held up by one thread, which keeps a CPU %.0f %% busy while %.0f %% of "
-		    "all CPUs are idle",
-		    j->g->top_thread * 100, (m->idle > 0 ? m->idle : 0) * 100);
+		dbt_judge_say(j,
+		              " is held up by one thread, which keeps a CPU %.0f %% busy while "
+		              "%.0f %% of "
+		              "all CPUs are idle",
+		              j->g->top_thread * 100, (m->idle > 0 ? m->idle : 0) * 100);
 	else
-		say(j, " computes %.0f %% of the time and keeps %.1f of %u CPUs busy",
-		    j->g->running * 100, j->g->cpus, m->cpus);
-	say(j, "; it waits %.0f %% of the time for reads", j->g->blocked * 100);
+		dbt_judge_say(j, " computes %.0f %% of the time and keeps %.1f of %u CPUs busy",
+		              j->g->running * 100, j->g->cpus, m->cpus);
+	dbt_judge_say(j, "; it waits %.0f %% of the time for reads", j->g->blocked * 100);
 	say_cached(j);
-	verdict(j, DBT_DIAG_CPU);
-	say(j,
-	    "do not move anything for this: a faster disk could take away %.0f %% of the time at "
-	    "most",
-	    j->g->blocked * 100);
+	dbt_judge_verdict(j, DBT_DIAG_CPU);
+	dbt_judge_say(j,
+	              "do not move anything for this: a faster disk could take away %.0f %% of the "
+	              "time at "
+	              "most",
+	              j->g->blocked * 100);
 	if (one)
-		say(j, "; more threads, or more jobs at a time, can");
-	(void)remedy(j, DBT_REMEDY_LEAVE);
+		dbt_judge_say(j, "; more threads, or more jobs at a time, can");
+	(void)dbt_judge_remedy(j, DBT_REMEDY_LEAVE);
 }
 
-static void judge_nothing(struct judge *j)
+static void judge_nothing(struct dbt_judge *j)
 {
 	const struct dbt_obs_machine *m = &j->obs->machine;
 
-	say(j, "nobody waits for a disk, and the CPUs are %.0f %% idle",
-	    (m->idle > 0 ? m->idle : 0) * 100);
+	dbt_judge_say(j, "nobody waits for a disk, and the CPUs are %.0f %% idle",
+	              (m->idle > 0 ? m->idle : 0) * 100);
 	if (j->g) {
-		say(j, "; most was done by ");
-		say_group(j, j->g);
-		say(j, ", which waited %.0f %% of the time for reads", j->g->blocked * 100);
+		dbt_judge_say(j, "; most was done by ");
+		dbt_judge_say_group(j, j->g);
+		dbt_judge_say(j, ", which waited %.0f %% of the time for reads",
+		              j->g->blocked * 100);
 		say_cached(j);
 	}
-	verdict(j, DBT_DIAG_NOTHING);
-	say(j, "do not move anything for this");
-	(void)remedy(j, DBT_REMEDY_LEAVE);
+	dbt_judge_verdict(j, DBT_DIAG_NOTHING);
+	dbt_judge_say(j, "do not move anything for this");
+	(void)dbt_judge_remedy(j, DBT_REMEDY_LEAVE);
 }
 
-static int judge_all(struct judge *j)
+static int judge_all(struct dbt_judge *j)
 {
 	const struct dbt_diag_group *waits = most(j, true), *works = most(j, false);
 
@@ -678,7 +540,7 @@ int dbt_diagnose(const struct dbt_observation *obs, struct dbt_diagnosis *ret)
 	struct dbt_diagnosis d = { .group = DBT_OBS_NONE,
 		                   .file = DBT_OBS_NONE,
 		                   .device = DBT_OBS_NONE };
-	struct judge j = { .obs = obs, .d = &d };
+	struct dbt_judge j = { .obs = obs, .d = &d };
 	int r = dbt_find_files(obs, &d);
 
 	if (r == 0)

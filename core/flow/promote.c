@@ -190,7 +190,7 @@ static int run_steps(struct dbt_flow *flow, struct dbt_promotion *p,
 		return dbt_err_sys(err, -ENOMEM, "cannot promote '%s'", p->path);
 	for (size_t i = 0; i < p->n_members; i++)
 		stood_there[i] = p->members[i].copied.ino != 0;
-	r = dbt_promotion_is_tree(p) ? dbt_tree_promote(flow, p, run->limit_bytes_s, err)
+	r = dbt_promotion_is_tree(p) ? dbt_tree_promote(flow, p, run->limit_bytes_s, run->jobs, err)
 	                             : dbt_copies_make(flow, p, run, err);
 	/* The inodes of the copies are on record before they get their names: so recover knows them. */
 	if (r == 0)

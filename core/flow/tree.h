@@ -3,6 +3,7 @@
  *
  *	treecheck.c    what may not be in it
  *	treecopy.c     copying all of it, with a list
+ *	treefiles.c    the files among it, many at a time
  *	treepromote.c  the copying of a promotion
  *	treecompare.c  is it still what the list says, by names, inodes, sizes and times; or by reading
  *	treeguard.c    nobody writes to it
@@ -64,12 +65,13 @@ struct dbt_tree_copy {
 	const char
 		*times; /* path of a list whose sources' times the copy gets; NULL: those of src */
 	uint64_t limit_bytes_s, total_bytes;
-	bool whole; /* as in struct dbt_carry */
+	unsigned jobs; /* as in struct dbt_copy_opts */
+	bool whole;    /* as in struct dbt_carry */
 };
 
 /* The copying of a promotion: p's member gets what was copied, and the list lies beside the ledger. */
 int dbt_tree_promote(struct dbt_flow *flow, struct dbt_promotion *p, uint64_t limit_bytes_s,
-                     struct dbt_err *err);
+                     unsigned jobs, struct dbt_err *err);
 
 struct dbt_tree_copied {
 	struct dbt_ident source,

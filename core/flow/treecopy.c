@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "flow/carry.h"
-#include "flow/tree.h"
+#include "flow/treefiles.h"
 #include "move/copy.h"
 #include "move/mark.h"
 #include "move/meta.h"
@@ -34,8 +34,7 @@ struct copier {
 	int root; /* the new directory, open all the time: syncfs tells only of errors since its opening */
 	struct dbt_tree_writer draft;
 	struct dbt_digest digest;
-	uint64_t done_bytes;
-	bool from_device;
+	struct dbt_tree_batch batch;
 };
 
 /* --- directories ---------------------------------------------------------------------------------------- */
@@ -84,11 +83,30 @@ static int changed(const struct copier *t, const char *path, struct dbt_err *err
 	                   t->c->shown_src, path);
 }
 
+/* Copies the files that are waiting, and drafts what is known of them then. */
+static int drain(struct copier *t, struct dbt_err *err)
+{
+	int r;
+
+	t->batch.root = t->root;
+	r = dbt_tree_batch_copy(&t->batch, err);
+	for (size_t i = 0; r == 0 && i < t->batch.items.n; i++) {
+		const struct dbt_tree_entry *e = &t->batch.items.items[i].e;
+
+		if (dbt_tree_digest_add(&t->digest, e) < 0)
+			r = dbt_err_sys(err, -ENOMEM, "cannot copy '%s'", t->c->shown_src);
+		else
+			r = dbt_tree_writer_add(&t->draft, e, err);
+	}
+	dbt_tree_batch_clear(&t->batch);
+	return r;
+}
+
 static int draft_entry(struct copier *t, const struct dbt_tree_entry *e, struct dbt_err *err)
 {
-	if (dbt_tree_digest_add(&t->digest, e) < 0)
-		return dbt_err_sys(err, -ENOMEM, "cannot copy '%s'", t->c->shown_src);
-	return dbt_tree_writer_add(&t->draft, e, err);
+	int r = dbt_tree_batch_add(&t->batch, e, err);
+
+	return r == 0 && t->batch.items.n >= DBT_TREE_BATCH_MAX ? drain(t, err) : r;
 }
 
 static int leave(struct copier *t, const struct dbt_tree_visit *v, struct dbt_err *err)
@@ -141,102 +159,6 @@ static int copy_link(struct copier *t, const struct dbt_tree_visit *v, struct db
 	return draft_entry(t, &e, err);
 }
 
-struct pass {
-	char *shown_src, *shown_dst;
-	int src, dst;
-};
-
-static int copy_bytes(struct copier *t, const struct dbt_tree_visit *v, struct pass *p,
-                      struct dbt_tree_entry *e, struct dbt_err *err)
-{
-	const struct dbt_ctx *ctx = t->c->ctx;
-	const struct dbt_copy_opts opts = { .limit_bytes_s = t->c->limit_bytes_s,
-		                            .shown_src = p->shown_src,
-		                            .shown_dst = p->shown_dst,
-		                            .done_before_bytes = t->done_bytes,
-		                            .total_bytes = t->c->total_bytes };
-	const struct dbt_carry carry = { .src = p->src,
-		                         .dst = p->dst,
-		                         .shown_src = p->shown_src,
-		                         .shown_dst = p->shown_dst,
-		                         .times = &v->ident,
-		                         .whole = t->c->whole };
-	struct dbt_copy_result result;
-	struct dbt_ident now;
-	int r = dbt_copy_file(ctx, p->src, &v->ident, p->dst, &opts, &result, err);
-
-	if (r < 0)
-		return r;
-	r = dbt_ident_fd(ctx, p->src, &now);
-	if (r < 0)
-		return dbt_err_sys(err, r, "cannot look at '%s'", p->shown_src);
-	if (!dbt_ident_same_content(&now, &v->ident, true, false))
-		return changed(t, v->path, err);
-	r = dbt_carry_meta(ctx, &carry, err);
-	if (r < 0)
-		return r;
-	r = dbt_ident_fd(ctx, p->dst, &e->copied);
-	if (r < 0)
-		return dbt_err_sys(err, r, "cannot look at '%s'", p->shown_dst);
-	e->digest = result.digest;
-	t->done_bytes += result.size_bytes;
-	t->from_device = t->from_device && result.from_device;
-	return 0;
-}
-
-static int copy_opened(struct copier *t, const struct dbt_tree_visit *v, struct pass *p,
-                       struct dbt_tree_entry *e, struct dbt_err *err)
-{
-	const struct dbt_ctx *ctx = t->c->ctx;
-	struct dbt_ident now;
-	int r = dbt_ident_fd(ctx, p->src, &now);
-
-	if (r < 0)
-		return dbt_err_sys(err, r, "cannot look at '%s'", p->shown_src);
-	if (!dbt_ident_same_content(&now, &v->ident, true, false))
-		return changed(t, v->path, err);
-	p->dst = ctx->sys->openat(t->levels.items[t->levels.n - 1].fd, v->name,
-	                          O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (p->dst < 0)
-		return dbt_err_sys(err, p->dst, "cannot create '%s'", p->shown_dst);
-	r = copy_bytes(t, v, p, e, err);
-	if (r < 0) {
-		(void)ctx->sys->close(p->dst);
-		return r;
-	}
-	r = ctx->sys->close(p->dst);
-	return r < 0 ? dbt_err_sys(err, r, "cannot close '%s'", p->shown_dst) : 0;
-}
-
-static int copy_file(struct copier *t, const struct dbt_tree_visit *v, struct dbt_err *err)
-{
-	const struct dbt_ctx *ctx = t->c->ctx;
-	struct dbt_tree_entry e = { .kind = 'f', .source = v->ident, .path = v->path };
-	struct pass p = { .src = -1, .dst = -1 };
-	int r = 0;
-
-	if (asprintf(&p.shown_src, "%s/%s", t->c->shown_src, v->path) < 0)
-		p.shown_src = NULL;
-	if (asprintf(&p.shown_dst, "%s/%s", t->c->shown_dst, v->path) < 0)
-		p.shown_dst = NULL;
-	if (!p.shown_src || !p.shown_dst)
-		r = dbt_err_sys(err, -ENOMEM, "cannot copy '%s'", t->c->shown_src);
-	if (r == 0) {
-		p.src = ctx->sys->openat(v->dirfd, v->name,
-		                         O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY,
-		                         0);
-		if (p.src < 0)
-			r = dbt_err_sys(err, p.src, "cannot open '%s'", p.shown_src);
-	}
-	if (r == 0)
-		r = copy_opened(t, v, &p, &e, err);
-	if (p.src >= 0)
-		(void)ctx->sys->close(p.src);
-	free(p.shown_src);
-	free(p.shown_dst);
-	return r == 0 ? draft_entry(t, &e, err) : r;
-}
-
 static int visit(void *data, const struct dbt_tree_visit *v, struct dbt_err *err)
 {
 	struct copier *t = data;
@@ -252,7 +174,11 @@ static int visit(void *data, const struct dbt_tree_visit *v, struct dbt_err *err
 	case DBT_TREE_ENTRY:
 		break;
 	}
-	return S_ISLNK(v->ident.mode) ? copy_link(t, v, err) : copy_file(t, v, err);
+	if (S_ISLNK(v->ident.mode))
+		return copy_link(t, v, err);
+	return draft_entry(
+		t, &(struct dbt_tree_entry){ .kind = 'f', .source = v->ident, .path = v->path },
+		err);
 }
 
 /* --- the second pass ------------------------------------------------------------------------------------ */
@@ -443,7 +369,7 @@ static void note(void *data, enum dbt_log_level level, const char *text)
 
 static int copy(const struct dbt_tree_copy *c, struct dbt_tree_copied *ret, struct dbt_err *err)
 {
-	struct copier t = { .c = c, .root = -1, .from_device = true };
+	struct copier t = { .c = c, .root = -1, .batch = { .c = c, .all_from_device = true } };
 	const struct dbt_tree_walk walk = {
 		.ctx = c->ctx, .shown = c->shown_src, .visit = visit, .data = &t
 	};
@@ -453,6 +379,8 @@ static int copy(const struct dbt_tree_copy *c, struct dbt_tree_copied *ret, stru
 	if (r < 0)
 		return r;
 	r = dbt_tree_walk(&walk, c->src, err);
+	if (r == 0)
+		r = drain(&t, err);
 	if (r == 0)
 		r = seal(&t, &root, err);
 	if (r == 0) {
@@ -465,14 +393,16 @@ static int copy(const struct dbt_tree_copy *c, struct dbt_tree_copied *ret, stru
 			(void)close(t.levels.items[t.levels.n].fd);
 	free(t.levels.items);
 	dbt_tree_writer_release(&t.draft);
+	dbt_tree_batch_release(&t.batch);
 	if (t.root >= 0)
 		(void)close(t.root);
 	if (r < 0)
 		return r;
-	source.size_bytes = t.done_bytes;
-	*ret = (struct dbt_tree_copied){
-		.source = source, .root = root, .digest = t.digest, .from_device = t.from_device
-	};
+	source.size_bytes = t.batch.done_bytes;
+	*ret = (struct dbt_tree_copied){ .source = source,
+		                         .root = root,
+		                         .digest = t.digest,
+		                         .from_device = t.batch.all_from_device };
 	return 0;
 }
 

@@ -5,8 +5,8 @@
 #include <fcntl.h>
 
 static int copy(struct dbt_flow *flow, const struct dbt_promotion *p, int src,
-                const struct dbt_at *dst, uint64_t limit_bytes_s, struct dbt_tree_copied *ret,
-                struct dbt_err *err)
+                const struct dbt_at *dst, uint64_t limit_bytes_s, unsigned jobs,
+                struct dbt_tree_copied *ret, struct dbt_err *err)
 {
 	const struct dbt_pmember *m = &p->members[0];
 	dbt_autofree char *list = dbt_tree_list_path(p, ".tree");
@@ -19,6 +19,7 @@ static int copy(struct dbt_flow *flow, const struct dbt_promotion *p, int src,
 		                            .list = list,
 		                            .token = p->token,
 		                            .limit_bytes_s = limit_bytes_s,
+		                            .jobs = jobs,
 		                            .total_bytes = m->source.size_bytes };
 	struct dbt_ident now;
 	struct dbt_err later;
@@ -37,7 +38,7 @@ static int copy(struct dbt_flow *flow, const struct dbt_promotion *p, int src,
 }
 
 int dbt_tree_promote(struct dbt_flow *flow, struct dbt_promotion *p, uint64_t limit_bytes_s,
-                     struct dbt_err *err)
+                     unsigned jobs, struct dbt_err *err)
 {
 	struct dbt_pmember *m = &p->members[0];
 	struct dbt_at src_at = { .dirfd = -1 }, dst_at = { .dirfd = -1 };
@@ -55,7 +56,7 @@ int dbt_tree_promote(struct dbt_flow *flow, struct dbt_promotion *p, uint64_t li
 	if (src < 0) {
 		r = dbt_err_sys(err, src, "cannot open '%s'", m->path);
 	} else {
-		r = copy(flow, p, src, &dst_at, limit_bytes_s, &copied, err);
+		r = copy(flow, p, src, &dst_at, limit_bytes_s, jobs, &copied, err);
 		(void)flow->ctx->sys->close(src);
 	}
 	dbt_at_release(&src_at);

@@ -386,7 +386,7 @@ struct any_vec {
 
 #define LIST_OF(name, its_fields, member)                                                          \
 	{                                                                                          \
-		.key = (name), .fields = (its_fields),                                               \
+		.key = (name), .fields = (its_fields),                                             \
 		.at = offsetof(struct dbt_observation, member),                                    \
 		.item_bytes = sizeof(*((struct dbt_observation *)NULL)->member.items)              \
 	}

@@ -187,7 +187,7 @@ static bool judge_memory(struct dbt_judge *j)
 		dbt_judge_say(
 			j,
 			"give the jobs more memory: their cgroup allows %s, the files they read "
-		        "have "
+			"have "
 			"%s",
 			dbt_units_size(m->limit_bytes, size),
 			file == DBT_OBS_NONE

@@ -33,7 +33,7 @@ static void machine_open(struct machine *m, const char *dir)
 	assert_int_equal(dbt_root_open(&m->root, dir), 0);
 	dbt_ctx_init(&m->ctx, &m->root);
 	if (dbt_mounts_new(&m->ctx, &m->mounts, &err) < 0)
-		fail_msg("%s: %s", dir, err.text);
+		fail_msg("%s: %s", dir ? dir : "/", err.text);
 }
 
 static void machine_close(struct machine *m)

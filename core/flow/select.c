@@ -293,7 +293,7 @@ static int select_path(const struct dbt_ctx *ctx, const struct dbt_at *at,
 
 /* --- base names: what BLAST and HMMER users type -------------------------------------------------------- */
 
-/* "/db/nr" is no file, but '/db/nr.pal' or '/db/nr.00.pin' may say that it is a database. */
+/* "/db/nr" is no file, but '/db/nr.pal', '/db/nr.00.pin' or '/db/nr_a3m.ffdata' may say that it is a database. */
 static int select_base_name(const struct dbt_ctx *ctx, const struct dbt_at *at, bool all_files,
                             struct dbt_selection *ret, struct dbt_err *err)
 {
@@ -310,7 +310,8 @@ static int select_base_name(const struct dbt_ctx *ctx, const struct dbt_at *at, 
 		dbt_autofree char *path = NULL;
 		struct dbt_database db = { 0 };
 
-		if (strncmp(entry->d_name, at->name, len) != 0 || entry->d_name[len] != '.')
+		if (strncmp(entry->d_name, at->name, len) != 0 ||
+		    (entry->d_name[len] != '.' && entry->d_name[len] != '_'))
 			continue;
 		if (asprintf(&path, "%s%s", at->shown, entry->d_name + len) < 0) {
 			path = NULL;

@@ -125,19 +125,14 @@ static double read_set(const struct dbt_judge *j, const struct dbt_diag_group *g
 
 /* --- memory --- */
 
+/* Of the file that the group waits for: what others do to their files is not its matter. */
 static double share_again(const struct dbt_judge *j)
 {
-	double again = 0, all = 0;
+	size_t file = main_file(j, j->g);
 
-	for (size_t i = 0; i < j->g->n_files; i++) {
-		const struct dbt_diag_file *f = &j->d->files.items[j->g->files[i]];
-
-		if (f->again < 0)
-			continue;
-		again += f->again * f->bytes;
-		all += f->bytes;
-	}
-	return all > 0 ? again / all : 0;
+	return file == DBT_OBS_NONE || j->d->files.items[file].again < 0
+	               ? 0
+	               : j->d->files.items[file].again;
 }
 
 /* The share of what is read that was dropped from memory shortly before, where memory is full: a database that is larger

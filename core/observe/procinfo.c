@@ -99,7 +99,7 @@ char *dbt_procinfo_user(const char *passwd, uint32_t uid)
 
 char *dbt_procinfo_command(int proc, int pid, const char *name)
 {
-	char text[COMMAND_BYTES];
+	char text[COMMAND_BYTES] = "";
 	ssize_t len = dbt_procinfo_read(proc, pid, "cmdline", text, sizeof(text));
 
 	while (len > 0 && text[len - 1] == '\0')

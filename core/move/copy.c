@@ -421,7 +421,7 @@ static void wait_for_proof(struct run *run)
 
 static int start_threads(struct engine *e, struct dbt_err *err)
 {
-	unsigned jobs = e->opts->jobs ? e->opts->jobs : DBT_COPY_JOBS;
+	size_t jobs = e->opts->jobs ? e->opts->jobs : DBT_COPY_JOBS;
 	int r = 0;
 
 	if (jobs > DBT_COPY_MAX_JOBS)

@@ -1,4 +1,5 @@
 /* dbtier promote: copies to a faster place, proves the copy, puts a link in the path's place. */
+#include "cmd/archives.h"
 #include "cmd/auto.h"
 #include "cmd/rows.h"
 #include "flow/measure.h"
@@ -6,6 +7,7 @@
 #include "flow/promote.h"
 #include "flow/reclaim.h"
 #include "flow/tell.h"
+#include "flow/unpack.h"
 #include "move/copy.h"
 
 #include <errno.h>
@@ -16,7 +18,7 @@
 #include <unistd.h>
 
 struct promote_args {
-	const char *to;
+	const char *to, *cold_to;
 	bool all_files, background, dry_run, force, no_probe, reclaim;
 	struct opt_reserve reserve;
 	uint64_t limit_bytes_s;
@@ -38,6 +40,12 @@ static const struct opt_spec promote_opts[] = {
 	{ .name = "all-files",
 	  .at = AT(all_files),
 	  .help = "move every file of a set, not only the hot ones" },
+	{ .name = "cold-to",
+	  .kind = OPT_STRING,
+	  .at = AT(cold_to),
+	  .metavar = "DIR",
+	  .complete = COMPLETE_DIR,
+	  .help = "where the rest of an archive goes (beside the archive)" },
 	{ .name = "reclaim",
 	  .at = AT(reclaim),
 	  .help = "delete the originals once the copies are proved" },
@@ -56,7 +64,7 @@ static const struct opt_spec promote_opts[] = {
 	  .kind = OPT_NUMBER,
 	  .at = AT(jobs),
 	  .metavar = "N",
-	  .help = "blocks or files in work at the same time (2, up to 8)" },
+	  .help = "blocks or files (2), or archives (1), in work at a time; up to 8" },
 	{ .name = "background",
 	  .at = AT(background),
 	  .help = "copy only when disks and processors are idle otherwise" },
@@ -84,6 +92,41 @@ static struct dbt_plan_opts plan_opts(const struct app *app, const struct promot
 	};
 }
 
+static struct dbt_unpack_opts unpack_opts(const struct app *app, const struct promote_args *args)
+{
+	return (struct dbt_unpack_opts){
+		.plan = plan_opts(app, args),
+		.cold_to = args->cold_to,
+		.jobs = args->jobs < 16 ? (unsigned)args->jobs : 16,
+		.limit_bytes_s =
+			args->limit_bytes_s ? args->limit_bytes_s : app->settings.limit_bytes_s,
+	};
+}
+
+/* Plans what the next operands mean: archives of one set, or one database. *ret_used: how many they are. */
+static int plan_next(struct app *app, struct dbt_ledger *ledger, const struct promote_args *args,
+                     char **operands, size_t n, struct dbt_promotion *ret, size_t *ret_used,
+                     struct dbt_err *err)
+{
+	const struct dbt_plan_opts opts = plan_opts(app, args);
+	const struct dbt_unpack_opts unpack = unpack_opts(app, args);
+	struct archives archives = { 0 };
+	int r = archives_take(app, ledger, operands, n, &archives, err);
+
+	if (r < 0)
+		return r;
+	*ret_used = archives.n > 0 ? archives.n : 1;
+	if (archives.n > 0)
+		r = dbt_unpack_plan(&app->ctx, archives.paths, archives.n, &unpack, ret, err);
+	else if (args->cold_to)
+		r = dbt_err_set(err, DBT_ERR_USAGE, -EINVAL,
+		                "--cold-to is for archives, and '%s' is none", operands[0]);
+	else
+		r = dbt_plan_make(&app->ctx, ledger, operands[0], &opts, ret, err);
+	archives_release(&archives);
+	return r;
+}
+
 /* The ledger of a dry run: read only, and none is fine. */
 static int open_to_read(struct app *app, struct dbt_ledger **ret, struct dbt_err *err)
 {
@@ -99,16 +142,16 @@ static int open_to_read(struct app *app, struct dbt_ledger **ret, struct dbt_err
 
 static int run_dry(struct app *app, const struct promote_args *args, char **operands, size_t n)
 {
-	const struct dbt_plan_opts opts = plan_opts(app, args);
 	struct promotion_rows rows = { 0 };
 	struct dbt_ledger *ledger = NULL;
 	struct dbt_err err = { 0 };
 	int r = open_to_read(app, &ledger, &err), status;
+	size_t used = 1;
 
-	for (size_t i = 0; r == 0 && i < n; i++) {
+	for (size_t i = 0; r == 0 && i < n; i += used) {
 		struct dbt_promotion p = { 0 };
 
-		r = dbt_plan_make(&app->ctx, ledger, operands[i], &opts, &p, &err);
+		r = plan_next(app, ledger, args, operands + i, n - i, &p, &used, &err);
 		if (r == 0 && rows_add(&rows, &p, NULL) < 0)
 			r = dbt_err_sys(&err, -ENOMEM, "cannot plan");
 		dbt_promotion_release(&p);
@@ -119,32 +162,42 @@ static int run_dry(struct app *app, const struct promote_args *args, char **oper
 	return status;
 }
 
-static int promote_one(struct app *app, struct dbt_flow *flow, const struct promote_args *args,
-                       const char *what, int64_t run_number, struct promotion_rows *rows,
-                       struct dbt_err *err)
+static int carry_out(struct app *app, struct dbt_flow *flow, const struct promote_args *args,
+                     struct dbt_promotion *p, struct dbt_err *err)
 {
-	const struct dbt_plan_opts opts = plan_opts(app, args);
-	const struct dbt_promote_run run = { .limit_bytes_s = args->limit_bytes_s
-		                                                      ? args->limit_bytes_s
-		                                                      : app->settings.limit_bytes_s,
+	const struct dbt_unpack_opts unpack = unpack_opts(app, args);
+	const struct dbt_promote_run run = { .limit_bytes_s = unpack.limit_bytes_s,
 		                             .jobs = (unsigned)args->jobs,
 		                             .allow_by_link = args->force };
+	int r;
+
+	if (p->kind == DBT_KIND_ARCHIVE)
+		return dbt_unpack(flow, p, &unpack, err);
+	r = dbt_promote(flow, p, &run, err);
+	if (r == 0)
+		dbt_tell_after_swap(&app->ctx, p);
+	if (r == 0 && !args->no_probe && !args->force)
+		dbt_measure_promotion(&app->ctx, app->state_dir, p);
+	if (r == 0 && args->reclaim) {
+		r = dbt_reclaim(flow, p, err);
+		if (r < 0)
+			(void)dbt_err_add(err, "'%s' is promoted and its original is kept",
+			                  p->path);
+	}
+	return r;
+}
+
+static int promote_next(struct app *app, struct dbt_flow *flow, const struct promote_args *args,
+                        char **operands, size_t n, int64_t run_number, struct promotion_rows *rows,
+                        size_t *ret_used, struct dbt_err *err)
+{
 	struct dbt_promotion p = { 0 };
-	int r = dbt_plan_make(&app->ctx, flow->ledger, what, &opts, &p, err);
+	int r = plan_next(app, flow->ledger, args, operands, n, &p, ret_used, err);
 
 	if (r < 0)
 		return r;
 	p.run = run_number;
-	r = dbt_promote(flow, &p, &run, err);
-	if (r == 0)
-		dbt_tell_after_swap(&app->ctx, &p);
-	if (r == 0 && !args->no_probe && !args->force)
-		dbt_measure_promotion(&app->ctx, app->state_dir, &p);
-	if (r == 0 && args->reclaim) {
-		r = dbt_reclaim(flow, &p, err);
-		if (r < 0)
-			(void)dbt_err_add(err, "'%s' is promoted and its original is kept", p.path);
-	}
+	r = carry_out(app, flow, args, &p, err);
 	if (rows_add(rows, &p, NULL) < 0 && r == 0)
 		r = dbt_err_sys(err, -ENOMEM, "cannot print what was promoted");
 	dbt_promotion_release(&p);
@@ -160,13 +213,15 @@ static int run_real(struct app *app, const struct promote_args *args, char **ope
 	const struct dbt_resume_wish wish = { .names = (const char *const *)operands,
 		                              .n = n,
 		                              .all_files = args->all_files };
+	size_t used = 1;
 	int r = auto_open(app, &wish, &flow, &err);
 
 	if (r < 0)
 		return msg_fail(&err);
 	r = dbt_ledger_next_run(flow.ledger, &run_number, &err);
-	for (size_t i = 0; r == 0 && i < n; i++)
-		r = promote_one(app, &flow, args, operands[i], run_number, &rows, &err);
+	for (size_t i = 0; r == 0 && i < n; i += used)
+		r = promote_next(app, &flow, args, operands + i, n - i, run_number, &rows, &used,
+		                 &err);
 	dbt_flow_close(&flow);
 	return rows_end(app, &rows, r < 0 ? msg_fail(&err) : EXIT_DONE);
 }
@@ -204,7 +259,10 @@ const struct command cmd_promote = {
 	.summary = "copy to a faster place, prove it, link to it; the original stays",
 	.help = "NAME is a database or file name from the last scan. A set moves as a whole or "
 		"with its hot\n"
-		"files. The path works at every moment; 'dbtier rollback' undoes it in a blink.",
+		"files. The path works at every moment; 'dbtier rollback' undoes it in a blink. An "
+		"archive of a\n"
+		"database is unpacked: its hot files to DIR, the rest beside it with links to "
+		"them.",
 	.opts = promote_opts,
 	.args_bytes = sizeof(struct promote_args),
 	.min_operands = 1,

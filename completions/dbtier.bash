@@ -42,7 +42,7 @@ _dbtier_words()
 		columns='rung device tier size set latency_ns latency_4k_ns ratio textbook_ns iops iops4 stream streams textbook_stream before_ns change bar proved note series id directory shortest_ns middle_ns longest_ns cold proved before_ns change bar note points'
 		;;
 	promote)
-		options='--to --dry-run --all-files --reclaim --reserve --limit-rate --jobs --background --no-probe --force'
+		options='--to --dry-run --all-files --cold-to --reclaim --reserve --limit-rate --jobs --background --no-probe --force'
 		operand='plain'
 		columns='id name path copy original size xxh128 state seconds members'
 		;;
@@ -102,6 +102,7 @@ _dbtier_value()
 	ladder' --svg') value='file' ;;
 	ladder' --compare') value='file' ;;
 	promote' --to') value='target' ;;
+	promote' --cold-to') value='dir' ;;
 	promote' --reserve') value='none' ;;
 	promote' --limit-rate') value='none' ;;
 	promote' --jobs' | promote' -j') value='none' ;;

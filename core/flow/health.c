@@ -2,6 +2,7 @@
 
 #include "flow/look.h"
 #include "flow/prove.h"
+#include "flow/unpack.h"
 #include "sys/procs.h"
 
 #include <errno.h>
@@ -162,6 +163,22 @@ static int judge_state(const struct dbt_ctx *ctx, const struct dbt_promotion *p,
 	return set_detail(detail, "a run ended half-way: 'dbtier recover' finishes or undoes it");
 }
 
+/* The end of a judgement: hands over what was found, or r with a sentence. */
+static int give(int r, enum dbt_health health, char *detail, enum dbt_health *ret,
+                char **ret_detail, const struct dbt_promotion *p, struct dbt_err *err)
+{
+	if (r < 0 || !ret_detail)
+		free(detail);
+	if (r < 0)
+		return r == -ENOMEM || !err || err->kind == DBT_ERR_NONE
+		               ? dbt_err_sys(err, r, "cannot judge '%s'", p->path)
+		               : r;
+	*ret = health;
+	if (ret_detail)
+		*ret_detail = detail;
+	return 0;
+}
+
 int dbt_health_of(const struct dbt_ctx *ctx, const struct dbt_promotion *p, enum dbt_health *ret,
                   char **ret_detail, struct dbt_err *err)
 {
@@ -169,6 +186,11 @@ int dbt_health_of(const struct dbt_ctx *ctx, const struct dbt_promotion *p, enum
 	char *detail = NULL;
 	int r = judge_state(ctx, p, &health, &detail);
 
+	if (r == 0 && p->kind == DBT_KIND_ARCHIVE) {
+		if (p->state == DBT_STATE_PROMOTED)
+			r = dbt_unpack_health(ctx, p, false, &health, &detail, err);
+		return give(r, health, detail, ret, ret_detail, p, err);
+	}
 	for (size_t i = 0; r == 0 && p->state == DBT_STATE_PROMOTED && i < p->n_members; i++) {
 		struct dbt_look look;
 
@@ -180,16 +202,7 @@ int dbt_health_of(const struct dbt_ctx *ctx, const struct dbt_promotion *p, enum
 		r = add_member(&p->members[i], &look, &health, &detail);
 		dbt_look_release(&look);
 	}
-	if (r < 0) {
-		free(detail);
-		return dbt_err_sys(err, r, "cannot judge '%s'", p->path);
-	}
-	*ret = health;
-	if (ret_detail)
-		*ret_detail = detail;
-	else
-		free(detail);
-	return 0;
+	return give(r, health, detail, ret, ret_detail, p, err);
 }
 
 /* Reads one member; a finding of the bytes outranks one of the times. */
@@ -247,6 +260,15 @@ int dbt_health_verify(const struct dbt_ctx *ctx, const struct dbt_promotion *p,
 
 	if (r < 0)
 		return r;
+	if (p->kind == DBT_KIND_ARCHIVE) {
+		if (p->state == DBT_STATE_PROMOTED) {
+			health = DBT_HEALTH_OK;
+			free(detail);
+			detail = NULL;
+			r = dbt_unpack_health(ctx, p, true, &health, &detail, err);
+		}
+		return give(r, health, detail, ret, ret_detail, p, err);
+	}
 	/* Touched or not, the bytes are read now: what the times hint at gives way to what they are. */
 	if (p->state == DBT_STATE_PROMOTED &&
 	    (health == DBT_HEALTH_OK || health >= DBT_HEALTH_COPY_MODIFIED)) {

@@ -62,4 +62,7 @@ bool dbt_look_target_is_mounted(const struct dbt_ctx *ctx, const struct dbt_prom
 
 void dbt_look_release(struct dbt_look *look);
 
+/* Is the filesystem of the target mounted? To be asked where something on it is not found. */
+bool dbt_look_target_is_mounted(const struct dbt_ctx *ctx, const struct dbt_promotion *p);
+
 #endif

@@ -450,13 +450,13 @@ static int plan_file(struct draft *d, size_t i, struct dbt_err *err)
 
 /* --- the whole ------------------------------------------------------------------------------------------ */
 
-static uint64_t reserve_of(const struct draft *d)
+uint64_t dbt_plan_reserve(const struct dbt_plan_opts *opts, const struct dbt_place *place)
 {
-	if (!d->opts->reserve_set)
-		return dbt_default_reserve(&d->to);
-	if (d->opts->reserve.percent > 0)
-		return (uint64_t)((double)d->to.size_bytes * d->opts->reserve.percent / 100);
-	return d->opts->reserve.bytes;
+	if (!opts->reserve_set)
+		return dbt_default_reserve(place);
+	if (opts->reserve.percent > 0)
+		return (uint64_t)((double)place->size_bytes * opts->reserve.percent / 100);
+	return opts->reserve.bytes;
 }
 
 /* The bytes of a file that are not in holes. What is compressed counts in full: so it will be written. */
@@ -604,7 +604,7 @@ static int make(struct draft *d, const char *what, struct dbt_err *err)
 	if (r == 0)
 		r = dbt_check_space(d->ctx, d->target_fd, d->target, bytes_needed(d),
 		                    d->sel.is_tree ? d->tree.n_entries : d->p.n_members,
-		                    reserve_of(d), err);
+		                    dbt_plan_reserve(d->opts, &d->to), err);
 	return r;
 }
 

@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "flow/flow.h"
 #include "record/promotion.h"
+#include "survey/place.h"
 
 struct dbt_plan_opts {
 	const char *target; /* --to; borrowed */
@@ -22,5 +23,8 @@ struct dbt_plan_opts {
  * Warnings go to ctx->log. Refusals are errors of kind REFUSED. */
 int dbt_plan_make(const struct dbt_ctx *ctx, struct dbt_ledger *ledger, const char *what,
                   const struct dbt_plan_opts *opts, struct dbt_promotion *ret, struct dbt_err *err);
+
+/* What is to stay free on a target there. */
+uint64_t dbt_plan_reserve(const struct dbt_plan_opts *opts, const struct dbt_place *place);
 
 #endif

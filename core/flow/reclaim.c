@@ -273,7 +273,12 @@ int dbt_reclaim_give_up(struct dbt_flow *flow, struct dbt_promotion *p, struct d
 int dbt_reclaim(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err)
 {
 	struct dbt_err later;
-	int r = dbt_check_durable_target(flow->ctx, p->target, err);
+	int r = p->kind == DBT_KIND_ARCHIVE
+	                ? dbt_err_refuse(err,
+	                                 "'%s' was unpacked from '%s', which dbtier never deletes: "
+	                                 "nothing was changed",
+	                                 p->path, p->members[0].path)
+	                : dbt_check_durable_target(flow->ctx, p->target, err);
 
 	for (size_t i = 0; r == 0 && i < p->n_members; i++)
 		if (!p->members[i].reclaimed)

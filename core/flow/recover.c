@@ -8,6 +8,7 @@
 #include "flow/remove.h"
 #include "flow/rollback.h"
 #include "flow/tree.h"
+#include "flow/unpack.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -206,6 +207,8 @@ static int recover_claimed(struct dbt_flow *flow, struct dbt_promotion *p,
                            const struct dbt_promotions *all, enum dbt_recovery *ret,
                            struct dbt_err *err)
 {
+	if (p->kind == DBT_KIND_ARCHIVE)
+		return dbt_unpack_recover(flow, p, ret, err);
 	switch (p->state) {
 	case DBT_STATE_PLANNED:
 	case DBT_STATE_COPYING:
@@ -232,6 +235,8 @@ static bool is_of_interest(struct dbt_flow *flow, const struct dbt_promotion *p)
 {
 	enum drift drift;
 
+	if (p->kind == DBT_KIND_ARCHIVE)
+		return dbt_unpack_is_of_interest(flow, p);
 	if (p->owner.pid != 0 || dbt_promotion_waits(p))
 		return true;
 	if (!dbt_state_is_active(p->state))

@@ -85,6 +85,21 @@ struct dbt_links {
 	size_t n, cap;
 };
 
+/* Of what was unpacked some is a file itself, or a link that the archive has. */
+static bool is_link(const struct dbt_promotion *p, const struct dbt_pmember *m)
+{
+	return p->kind != DBT_KIND_ARCHIVE || m->copied.ino != 0;
+}
+
+static int add_link(struct dbt_links *links, const char *path, struct dbt_err *err)
+{
+	char **item = dbt_vec_push(links);
+
+	if (item)
+		*item = strdup(path);
+	return item && *item ? 0 : dbt_err_sys(err, -ENOMEM, "cannot read the ledger");
+}
+
 static int add_links(const struct dbt_ctx *ctx, const char *state_dir, struct dbt_links *links,
                      struct dbt_err *err)
 {
@@ -95,15 +110,11 @@ static int add_links(const struct dbt_ctx *ctx, const char *state_dir, struct db
 	if (r == 0)
 		r = dbt_ledger_load(ledger, &list, err);
 	for (size_t i = 0; r == 0 && i < list.n; i++)
-		for (size_t j = 0;
-		     dbt_state_is_active(list.items[i].state) && j < list.items[i].n_members; j++) {
-			char **item = dbt_vec_push(links);
-
-			if (item)
-				*item = strdup(list.items[i].members[j].path);
-			if (!item || !*item)
-				r = dbt_err_sys(err, -ENOMEM, "cannot read the ledger");
-		}
+		for (size_t j = 0; r == 0 && dbt_state_is_active(list.items[i].state) &&
+		                   j < list.items[i].n_members;
+		     j++)
+			if (is_link(&list.items[i], &list.items[i].members[j]))
+				r = add_link(links, list.items[i].members[j].path, err);
 	dbt_ledger_close(ledger);
 	dbt_promotions_release(&list);
 	return r == -ENOENT ? 0 : r;

@@ -8,6 +8,7 @@
 #include "flow/prove.h"
 #include "flow/remove.h"
 #include "flow/tree.h"
+#include "flow/unpack.h"
 #include "move/copy.h"
 #include "move/mark.h"
 
@@ -543,6 +544,8 @@ int dbt_rollback(struct dbt_flow *flow, struct dbt_promotion *p,
 {
 	int r = 0;
 
+	if (p->kind == DBT_KIND_ARCHIVE)
+		return dbt_unpack_rollback(flow, p, opts, err);
 	for (size_t i = 0; r == 0 && i < p->n_members; i++)
 		r = check_member(flow, p, &p->members[i], opts->mode, err);
 	if (r == 0) {

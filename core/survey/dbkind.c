@@ -138,6 +138,38 @@ unsigned dbt_dbkind_hint(const char *name)
 	return hint;
 }
 
+static bool has_moving_rule(const struct dbt_format *f, const char *name, char kind)
+{
+	for (const struct dbt_rule *r = f->rules; r && r->pattern; r++)
+		if ((r->kind == 0 || r->kind == kind) && fits_glob(r->pattern, name) &&
+		    ((r->flags & DBT_RULE_HOT) || f->moves != DBT_MOVES_FILE))
+			return true;
+	return false;
+}
+
+/* "*" is whatever a lead found: it says nothing of other names. */
+static bool has_moving_member(const struct dbt_format *f, const char *name)
+{
+	for (const struct dbt_rule *r = f->rules; r && r->pattern; r++)
+		if (strcmp(r->pattern, "*") != 0 && fits_glob(r->pattern, name) &&
+		    ((r->flags & DBT_RULE_HOT) || f->moves != DBT_MOVES_FILE))
+			return true;
+	return false;
+}
+
+bool dbt_dbkind_moves(const char *name)
+{
+	for (const struct dbt_format *const *f = dbt_formats; *f; f++) {
+		if (has_moving_member(*f, name))
+			return true;
+		for (const struct dbt_lead *lead = (*f)->leads; lead && lead->pattern; lead++)
+			if (((*f)->shape == DBT_SHAPE_FILE || lead->alone) &&
+			    fits_glob(lead->pattern, name) && has_moving_rule(*f, name, lead->kind))
+				return true;
+	}
+	return false;
+}
+
 /* Strongest proof first; in one format the lead it prefers. */
 static bool comes_before(const struct dbt_dbkind_lead *a, const struct dbt_dbkind_lead *b)
 {

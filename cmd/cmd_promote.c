@@ -1,7 +1,9 @@
 /* dbtier promote: copies to a faster place, proves the copy, puts a link in the path's place. */
+#include "base/cleanup.h"
 #include "cmd/archives.h"
 #include "cmd/auto.h"
 #include "cmd/rows.h"
+#include "flow/budget.h"
 #include "flow/measure.h"
 #include "flow/plan.h"
 #include "flow/promote.h"
@@ -13,6 +15,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -20,8 +23,9 @@
 struct promote_args {
 	const char *to, *cold_to;
 	bool all_files, background, dry_run, force, no_probe, reclaim;
+	bool plan, yes;
 	struct opt_reserve reserve;
-	uint64_t limit_bytes_s;
+	uint64_t limit_bytes_s, budget_bytes;
 	uint64_t jobs;
 };
 
@@ -33,7 +37,7 @@ static const struct opt_spec promote_opts[] = {
 	  .at = AT(to),
 	  .metavar = "DIR",
 	  .complete = COMPLETE_TARGET,
-	  .help = "directory on the fast tier; auto: fastest with room" },
+	  .help = "directory on the fast tier, or auto: the best one" },
 	{ .name = "dry-run",
 	  .at = AT(dry_run),
 	  .help = "check everything, print the plan, change nothing" },
@@ -68,6 +72,15 @@ static const struct opt_spec promote_opts[] = {
 	{ .name = "background",
 	  .at = AT(background),
 	  .help = "copy only when disks and processors are idle otherwise" },
+	{ .name = "plan",
+	  .at = AT(plan),
+	  .help = "choose from the last scan what brings most per byte" },
+	{ .name = "budget",
+	  .kind = OPT_BYTES,
+	  .at = AT(budget_bytes),
+	  .metavar = "SIZE",
+	  .help = "with --plan: bytes to fill at most" },
+	{ .name = "yes", .at = AT(yes), .help = "with --plan: promote what was chosen" },
 	{ .name = "no-probe",
 	  .at = AT(no_probe),
 	  .help = "measure nothing: judge devices by their kind" },
@@ -78,10 +91,21 @@ static const struct opt_spec promote_opts[] = {
 	{ 0 },
 };
 
-static struct dbt_plan_opts plan_opts(const struct app *app, const struct promote_args *args)
+static const char *target_of(const struct app *app, const struct promote_args *args)
+{
+	return args->to ? args->to : app->settings.target;
+}
+
+static bool is_auto(const struct app *app, const struct promote_args *args)
+{
+	return strcmp(target_of(app, args), "auto") == 0;
+}
+
+static struct dbt_plan_opts plan_opts(const struct app *app, const struct promote_args *args,
+                                      const char *target)
 {
 	return (struct dbt_plan_opts){
-		.target = args->to ? args->to : app->settings.target,
+		.target = target,
 		.all_files = args->all_files,
 		.reclaim = args->reclaim,
 		.force = args->force,
@@ -92,10 +116,25 @@ static struct dbt_plan_opts plan_opts(const struct app *app, const struct promot
 	};
 }
 
+/* With "auto" the fastest place with room is found for each one. */
+static int plan_one(struct app *app, struct dbt_ledger *ledger, const struct promote_args *args,
+                    const char *what, struct dbt_promotion *ret, struct dbt_err *err)
+{
+	struct dbt_plan_opts opts = plan_opts(app, args, target_of(app, args));
+	dbt_autofree char *target = NULL;
+	int r = 0;
+
+	if (is_auto(app, args)) {
+		r = dbt_budget_target(&app->ctx, ledger, what, &opts, !args->dry_run, &target, err);
+		opts.target = target;
+	}
+	return r < 0 ? r : dbt_plan_make(&app->ctx, ledger, what, &opts, ret, err);
+}
+
 static struct dbt_unpack_opts unpack_opts(const struct app *app, const struct promote_args *args)
 {
 	return (struct dbt_unpack_opts){
-		.plan = plan_opts(app, args),
+		.plan = plan_opts(app, args, target_of(app, args)),
 		.cold_to = args->cold_to,
 		.jobs = args->jobs < 16 ? (unsigned)args->jobs : 16,
 		.limit_bytes_s =
@@ -108,7 +147,6 @@ static int plan_next(struct app *app, struct dbt_ledger *ledger, const struct pr
                      char **operands, size_t n, struct dbt_promotion *ret, size_t *ret_used,
                      struct dbt_err *err)
 {
-	const struct dbt_plan_opts opts = plan_opts(app, args);
 	const struct dbt_unpack_opts unpack = unpack_opts(app, args);
 	struct archives archives = { 0 };
 	int r = archives_take(app, ledger, operands, n, &archives, err);
@@ -116,13 +154,18 @@ static int plan_next(struct app *app, struct dbt_ledger *ledger, const struct pr
 	if (r < 0)
 		return r;
 	*ret_used = archives.n > 0 ? archives.n : 1;
-	if (archives.n > 0)
+	if (archives.n > 0 && is_auto(app, args))
+		r = dbt_err_set(err, DBT_ERR_USAGE, -EINVAL,
+		                "'--to auto' is for databases: '%s' is an archive and wants a "
+		                "directory",
+		                operands[0]);
+	else if (archives.n > 0)
 		r = dbt_unpack_plan(&app->ctx, archives.paths, archives.n, &unpack, ret, err);
 	else if (args->cold_to)
 		r = dbt_err_set(err, DBT_ERR_USAGE, -EINVAL,
 		                "--cold-to is for archives, and '%s' is none", operands[0]);
 	else
-		r = dbt_plan_make(&app->ctx, ledger, operands[0], &opts, ret, err);
+		r = plan_one(app, ledger, args, operands[0], ret, err);
 	archives_release(&archives);
 	return r;
 }
@@ -236,6 +279,145 @@ static void step_back(void)
 	(void)setpriority(PRIO_PROCESS, 0, 19);
 }
 
+/* --- --plan --------------------------------------------------------------------------------------------- */
+
+static const struct dbt_budget_item *budget_item(const void *row)
+{
+	return row;
+}
+
+static json_t *get_name(const void *row)
+{
+	return table_json_name(budget_item(row)->name);
+}
+
+static json_t *get_path(const void *row)
+{
+	return table_json_name(budget_item(row)->path);
+}
+
+static json_t *get_size(const void *row)
+{
+	return table_json_size(budget_item(row)->bytes);
+}
+
+static json_t *get_gain(const void *row)
+{
+	return table_json_real(budget_item(row)->gain);
+}
+
+static json_t *get_use(const void *row)
+{
+	const struct dbt_budget_item *item = row;
+
+	return item->observed_bytes_s ? table_json_size(item->observed_bytes_s) : json_null();
+}
+
+static json_t *get_target(const void *row)
+{
+	return table_json_name(budget_item(row)->target);
+}
+
+static json_t *get_chosen(const void *row)
+{
+	return json_boolean(budget_item(row)->chosen);
+}
+
+static const struct column budget_columns[] = {
+	{ .key = "name",
+	  .type = COLUMN_NAME,
+	  .shown = true,
+	  .help = "name of the database",
+	  .get = get_name },
+	{ .key = "path", .type = COLUMN_NAME, .help = "the database's path", .get = get_path },
+	{ .key = "size",
+	  .type = COLUMN_SIZE,
+	  .shown = true,
+	  .help = "bytes that would move",
+	  .get = get_size },
+	{ .key = "gain",
+	  .type = COLUMN_REAL,
+	  .shown = true,
+	  .help = "how many times faster its reads become at least",
+	  .get = get_gain },
+	{ .key = "use",
+	  .type = COLUMN_RATE,
+	  .shown = true,
+	  .help = "what jobs were observed to read; unset: only the catalogue says that it is read",
+	  .get = get_use },
+	{ .key = "target",
+	  .type = COLUMN_NAME,
+	  .shown = true,
+	  .help = "filesystem to move it to",
+	  .get = get_target },
+	{ .key = "chosen",
+	  .type = COLUMN_BOOL,
+	  .shown = true,
+	  .help = "is within the budget",
+	  .get = get_chosen },
+	{ 0 },
+};
+
+static const struct table_spec budget_table = { .key = "plan", .columns = budget_columns };
+
+static int check_plan(const struct app *app, const struct promote_args *args, size_t n,
+                      struct dbt_err *err)
+{
+	if (!args->plan && (args->yes || args->budget_bytes))
+		return dbt_err_set(err, DBT_ERR_USAGE, -EINVAL,
+		                   "'--budget' and '--yes' belong to '--plan'");
+	if (args->plan && (n > 0 || !args->budget_bytes || app->args.output))
+		return dbt_err_set(err, DBT_ERR_USAGE, -EINVAL,
+		                   "'--plan' wants '--budget SIZE', and takes neither names nor "
+		                   "'--output'");
+	if (!args->plan && n == 0)
+		return dbt_err_set(err, DBT_ERR_USAGE, -EINVAL,
+		                   "'promote' wants NAME|PATH... [--to DIR]; see 'dbtier promote "
+		                   "--help'");
+	return 0;
+}
+
+/* Promotes what was chosen, in the order of the plan. */
+static int promote_chosen(struct app *app, const struct promote_args *args,
+                          const struct dbt_budget *budget)
+{
+	dbt_autofree char **chosen = calloc(budget->n ? budget->n : 1, sizeof(*chosen));
+	struct dbt_err err;
+	size_t n = 0;
+
+	if (!chosen) {
+		(void)dbt_err_sys(&err, -ENOMEM, "cannot start");
+		return msg_fail(&err);
+	}
+	for (size_t i = 0; i < budget->n; i++)
+		if (budget->items[i].chosen)
+			chosen[n++] = budget->items[i].path;
+	return n > 0 ? run_real(app, args, chosen, n) : EXIT_DONE;
+}
+
+static int run_plan(struct app *app, const struct promote_args *args)
+{
+	const struct dbt_plan_opts opts = plan_opts(app, args, target_of(app, args));
+	struct dbt_ledger *ledger = NULL;
+	struct dbt_budget budget = { 0 };
+	struct dbt_err err = { 0 };
+	int r = open_to_read(app, &ledger, &err), status = EXIT_DONE;
+
+	if (r == 0)
+		r = dbt_budget_make(&app->ctx, ledger, &opts, args->budget_bytes, &budget, &err);
+	dbt_ledger_close(ledger);
+	/* JSON is one object: what was planned, or what was done. */
+	if (r == 0 && !(args->yes && app->args.json))
+		r = table_print(&budget_table, &app->args, TABLE_ROWS(budget.items, budget.n),
+		                stdout, &err);
+	if (r == 0 && args->yes)
+		status = promote_chosen(app, args, &budget);
+	else if (r == 0 && budget.n_chosen > 0)
+		msg_note(app, "nothing was moved; --yes does it");
+	dbt_budget_release(&budget);
+	return r < 0 ? msg_fail(&err) : status;
+}
+
 static int run(struct app *app, void *opaque, char **operands, size_t n)
 {
 	const struct promote_args *args = opaque;
@@ -246,10 +428,14 @@ static int run(struct app *app, void *opaque, char **operands, size_t n)
 		r = dbt_err_set(&err, DBT_ERR_USAGE, -EINVAL,
 		                "'--to DIR' is missing, and no configuration sets a target; see "
 		                "'dbtier promote --help'");
+	if (r == 0)
+		r = check_plan(app, args, n, &err);
 	if (r < 0)
 		return msg_fail(&err);
 	if (args->background)
 		step_back();
+	if (args->plan)
+		return run_plan(app, args);
 	return args->dry_run ? run_dry(app, args, operands, n) : run_real(app, args, operands, n);
 }
 
@@ -265,7 +451,6 @@ const struct command cmd_promote = {
 		"them.",
 	.opts = promote_opts,
 	.args_bytes = sizeof(struct promote_args),
-	.min_operands = 1,
 	.max_operands = UINT_MAX,
 	.operand_kind = OPERAND_PLAIN_DB,
 	.table = &moved_table,

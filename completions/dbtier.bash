@@ -42,7 +42,7 @@ _dbtier_words()
 		columns='rung device tier size set latency_ns latency_4k_ns ratio textbook_ns iops iops4 stream streams textbook_stream before_ns change bar proved note series id directory shortest_ns middle_ns longest_ns cold proved before_ns change bar note points'
 		;;
 	promote)
-		options='--to --dry-run --all-files --cold-to --reclaim --reserve --limit-rate --jobs --background --no-probe --force'
+		options='--to --dry-run --all-files --cold-to --reclaim --reserve --limit-rate --jobs --background --plan --budget --yes --no-probe --force'
 		operand='plain'
 		columns='id name path copy original size xxh128 state seconds members'
 		;;
@@ -106,6 +106,7 @@ _dbtier_value()
 	promote' --reserve') value='none' ;;
 	promote' --limit-rate') value='none' ;;
 	promote' --jobs' | promote' -j') value='none' ;;
+	promote' --budget') value='none' ;;
 	rollback' --limit-rate') value='none' ;;
 	esac
 }

@@ -176,6 +176,7 @@ static int advise(struct work *work, struct dbt_inventory_item *item)
 	if (!item->place)
 		return 0;
 	to = dbt_places_better(&work->places, item->place, hot_bytes(item->db));
+	item->to = to;
 	if (to)
 		dbt_places_measure(&work->places, to, NULL, 0);
 	return dbt_advice_for(item->db, &item->place->place, &item->place->speeds,

@@ -32,7 +32,9 @@ struct dbt_inventory_place {
 struct dbt_inventory_item {
 	const struct dbt_database *db; /* of scans */
 	const struct dbt_inventory_place
-		*place;           /* of the slowest hot member; NULL: cannot be told */
+		*place; /* of the slowest hot member; NULL: cannot be told */
+	const struct dbt_inventory_place
+		*to;              /* the best place to move it to; NULL: none is faster */
 	struct dbt_advice advice; /* text NULL where place is */
 	double cached;            /* share in the page cache, 0 to 1; below 0 unknown */
 };

@@ -3,6 +3,7 @@
 # the commands of the README are run and the demonstration is given.
 # timeout: 900
 . "$(dirname "$0")/../support/lib.sh"
+[[ -z ${DBT_FULL-} ]] || need_mounts "$@"
 need_command dpkg-deb dpkg
 need_command dpkg-shlibdeps dpkg-dev
 grep -q 'CMAKE_C_FLAGS:STRING=.*sanitize' "$DBT_BUILD/CMakeCache.txt" && skip "a sanitised program is not packaged"
@@ -68,9 +69,8 @@ fi
 
 need_root
 need_command debootstrap debootstrap
-[[ ${DBT_TEST_NAMESPACE-} ]] || DBT_TEST_NAMESPACE=1 exec unshare --mount --pid --fork --propagation private "$0"
-mirror=$(sed -n 's/^URIs: *\([^ ]*\).*/\1/p; s/^deb \(\[[^]]*\] \)\?\([^ ]*\) .*/\2/p' /etc/apt/sources.list.d/*.sources \
-	/etc/apt/sources.list 2>/dev/null | head -n 1)
+mirror=$(find /etc/apt \( -name '*.list' -o -name '*.sources' \) -exec cat {} + |
+	sed -n 's/^URIs: *\([^ ]*\).*/\1/p; s/^deb \(\[[^]]*\] \)\?\([^ ]*\) .*/\2/p' | sed -n 1p)
 [[ $mirror ]] || skip "no mirror is configured"
 suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
 root=${DBT_TREE:-$TMP/tree}
@@ -78,6 +78,7 @@ root=${DBT_TREE:-$TMP/tree}
 	tail -5 debootstrap.log >&2
 	skip "debootstrap failed"
 }
+mount --bind "$root" "$root" # a mount of its own, as "/" is
 mount -t proc proc "$root/proc"
 mount --rbind /sys "$root/sys"
 mount --rbind /dev "$root/dev"

@@ -401,7 +401,10 @@ static int give_up(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_er
 	p->rollback_mode = DBT_ROLLBACK_PLAIN;
 	p->keep_copy = false;
 	p->state = DBT_STATE_PROMOTED;
-	return dbt_flow_let_go(flow, p, "rollback given up", err);
+	r = dbt_flow_let_go(flow, p, "rollback given up", err);
+	if (r == 0 && dbt_promotion_is_tree(p))
+		dbt_tree_remove_back_list(p);
+	return r;
 }
 
 /* The same after an error, whose sentence stays in front. */

@@ -35,6 +35,9 @@ char *dbt_tree_list_of_copy(const struct dbt_promotion *p, enum dbt_tree_side *r
 /* Removes the lists of a promotion that is over. What cannot be removed is a few bytes too much. */
 void dbt_tree_remove_lists(const struct dbt_promotion *p);
 
+/* Only that of a rollback that is given up. */
+void dbt_tree_remove_back_list(const struct dbt_promotion *p);
+
 /* --- checks --- */
 
 struct dbt_tree_facts {

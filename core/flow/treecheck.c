@@ -34,16 +34,25 @@ char *dbt_tree_list_of_copy(const struct dbt_promotion *p, enum dbt_tree_side *r
 	return dbt_tree_list_path(p, came_back ? ".back" : ".tree");
 }
 
-static const char *const endings[] = { ".tree", ".tree.new", ".back", ".back.new" };
+static void remove_list(const struct dbt_promotion *p, const char *ending)
+{
+	dbt_autofree char *path = dbt_tree_list_path(p, ending);
+
+	if (path)
+		(void)unlink(path);
+}
+
+void dbt_tree_remove_back_list(const struct dbt_promotion *p)
+{
+	remove_list(p, ".back");
+	remove_list(p, ".back.new");
+}
 
 void dbt_tree_remove_lists(const struct dbt_promotion *p)
 {
-	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
-		dbt_autofree char *path = dbt_tree_list_path(p, endings[i]);
-
-		if (path)
-			(void)unlink(path);
-	}
+	remove_list(p, ".tree");
+	remove_list(p, ".tree.new");
+	dbt_tree_remove_back_list(p);
 }
 
 /* --- what may not be in it ------------------------------------------------------------------------------ */

@@ -77,7 +77,7 @@ static int take_one(struct taker *t, int fd, const char *inner, struct dbt_err *
 		r = dbt_err_sys(err, r, "cannot take a lease on '%s/%s'", t->path, inner);
 	else if (r == 0)
 		t->granted = false;
-	if (r == 1 && t->guard.n < t->room) {
+	if (r == 1 && t->guard.fds && t->guard.n < t->room) {
 		t->guard.fds[t->guard.n++] = fd;
 		return 0;
 	}

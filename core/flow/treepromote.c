@@ -42,7 +42,7 @@ int dbt_tree_promote(struct dbt_flow *flow, struct dbt_promotion *p, uint64_t li
 {
 	struct dbt_pmember *m = &p->members[0];
 	struct dbt_at src_at = { .dirfd = -1 }, dst_at = { .dirfd = -1 };
-	struct dbt_tree_copied copied;
+	struct dbt_tree_copied copied = { 0 };
 	int src, r = dbt_at_resolve_strict(flow->ctx, m->path, &src_at, err);
 
 	if (r < 0)

@@ -577,12 +577,13 @@ static void interfere(void (*hook)(void *), const char *want, size_t want_off)
 		r = promote(&flow, &err);
 		calls = fault_count(FAULT_CHANGES);
 		dbt_flow_close(&flow);
-		if (r ==
-		    0) { /* from the exchange on writers reach the copy or their own new file */
+		/* From the exchange on writers reach the copy or their own new file. In a directory a file may also
+		 * change before it is looked at, and is copied as it is then. */
+		if (calls < n || (r == 0 && !as_tree)) {
 			world_remove();
 			break;
 		}
-		given_up++;
+		given_up += r < 0;
 		path = tree_path(db, file_name(0));
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 		assert_true(fd >= 0);
@@ -591,10 +592,8 @@ static void interfere(void (*hook)(void *), const char *want, size_t want_off)
 		close(fd);
 		free(path);
 		recover();
-		assert_int_equal(count_names(fast), 0);
+		assert_true(r == 0 || count_names(fast) == 0);
 		world_remove();
-		if (calls < n)
-			break;
 	}
 	print_message("%u moments, each noticed\n", given_up);
 	assert_true(given_up >= 5);

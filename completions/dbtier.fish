@@ -288,7 +288,7 @@ complete -c dbtier -n '__dbtier_is promote' -l cold-to -x -a '(__fish_complete_d
 complete -c dbtier -n '__dbtier_is promote' -l reclaim -d 'delete the originals once the copies are proved'
 complete -c dbtier -n '__dbtier_is promote' -l reserve -x -d 'space to leave free on the target (5 %, at most 10G)'
 complete -c dbtier -n '__dbtier_is promote' -l limit-rate -x -d 'copy at most so many bytes a second'
-complete -c dbtier -n '__dbtier_is promote' -l jobs -s j -x -d 'blocks or files (2), or archives (1), at a time; up to 8'
+complete -c dbtier -n '__dbtier_is promote' -l jobs -s j -x -d 'blocks or files (2), archives (1) at a time; up to 8'
 complete -c dbtier -n '__dbtier_is promote' -l background -d 'copy only when disks and processors are idle otherwise'
 complete -c dbtier -n '__dbtier_is promote' -l plan -d 'choose from the last scan what brings most per byte'
 complete -c dbtier -n '__dbtier_is promote' -l budget -x -d 'with --plan: bytes to fill at most'

@@ -58,8 +58,6 @@ static int lift_one(struct dbt_unpack_work *w, struct dbt_unpack_root *root, uns
 	char aside[DBT_UNPACK_PART_BYTES];
 	int dirfd = root->at.dirfd, r, fd;
 
-	if (root->fd < 0)
-		return 0;
 	dbt_unpack_part(w->p, aside_number, aside);
 	/* Nothing went there: then there is an empty one. */
 	fd = dbt_below_open(ctx, root->fd, top, true);
@@ -83,7 +81,7 @@ static int lift(struct dbt_unpack_work *w, const char *top, struct dbt_err *err)
 {
 	int r = top ? lift_one(w, &w->hot, 1, top, err) : 0;
 
-	return r == 0 && top ? lift_one(w, &w->cold, 3, top, err) : r;
+	return r == 0 && top && w->cold.fd >= 0 ? lift_one(w, &w->cold, 3, top, err) : r;
 }
 
 /* ---- directories and links ---- */

@@ -115,6 +115,12 @@ readers()
 	expect 0 dbtier rollback
 	gone k2
 	rm "$SLOW/k2.tar.gz"
+	pack db.tar db # a directory around everything is left out there too
+	expect 0 unpack --all-files "$SLOW/db.tar"
+	same_tree "$MAKE/db" "$FAST/db"
+	expect 0 dbtier rollback
+	gone db
+	rm "$SLOW/db.tar"
 	echo "all of it on the fast tier"
 }
 

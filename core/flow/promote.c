@@ -8,6 +8,7 @@
 #include "flow/remove.h"
 #include "flow/resume.h"
 #include "flow/tree.h"
+#include "move/copy.h"
 #include "move/swap.h"
 
 #include <errno.h>
@@ -76,6 +77,12 @@ static int give_names(struct dbt_flow *flow, struct dbt_promotion *p, const bool
 		r = dbt_dirs_of(flow->ctx, p, true, &dirs, err);
 	if (r == 0)
 		r = dbt_dirs_sync(flow->ctx, &dirs, err);
+	/* The ctime that the renames gave is on record: btrfs does not keep it with the directory alone, and after a
+	 * power cut every copy would look touched. */
+	if (r == 0 && p->is_set && dirs.n > 0) {
+		r = dbt_copy_sync_fs(flow->ctx, dirs.items[0].fd);
+		r = r < 0 ? dbt_err_sys(err, r, "cannot flush '%s'", dirs.items[0].shown) : 0;
+	}
 	dbt_dirs_release(&dirs);
 	return r;
 }

@@ -4,6 +4,7 @@
 #include "base/vec.h"
 #include "flow/look.h"
 #include "flow/promote.h"
+#include "flow/prove.h"
 #include "flow/reclaim.h"
 #include "flow/remove.h"
 #include "flow/rollback.h"
@@ -18,8 +19,24 @@
 
 /* --- what is to do -------------------------------------------------------------------------------------- */
 
+/* After a power cut the ctime of a copy may be another than the one on record: its bytes decide, and the new ctime is
+ * what tells from now on. */
+static bool is_proved(struct dbt_flow *flow, const struct dbt_promotion *p, struct dbt_pmember *m,
+                      const struct dbt_look *look)
+{
+	bool same = false, from_device;
+	struct dbt_err err;
+
+	if (look->copy_is != DBT_COPY_TOUCHED)
+		return look->copy_is == DBT_COPY_INTACT;
+	if (dbt_prove_copy(flow->ctx, p, m, &same, &from_device, &err) < 0 || !same)
+		return false;
+	m->copied.ctime_ns = look->copy_ident.ctime_ns;
+	return true;
+}
+
 /* All copies stand proved under their names, and each path is still the original, or its link already. */
-static int can_roll_forward(struct dbt_flow *flow, const struct dbt_promotion *p, bool *ret,
+static int can_roll_forward(struct dbt_flow *flow, struct dbt_promotion *p, bool *ret,
                             struct dbt_err *err)
 {
 	*ret = p->state == DBT_STATE_VERIFIED || p->state == DBT_STATE_SWAPPING;
@@ -34,7 +51,7 @@ static int can_roll_forward(struct dbt_flow *flow, const struct dbt_promotion *p
 		}
 		if (r < 0)
 			return r;
-		*ret = (l.copy_is == DBT_COPY_INTACT || l.copy_is == DBT_COPY_TOUCHED) &&
+		*ret = is_proved(flow, p, &p->members[i], &l) &&
 		       ((l.path_is == DBT_PATH_LINK && l.kept_is == DBT_KEPT_ORIGINAL) ||
 		        (l.path_is == DBT_PATH_ORIGINAL &&
 		         (l.kept_is == DBT_KEPT_MISSING || l.kept_is == DBT_KEPT_LINK)));

@@ -92,7 +92,9 @@ cut_at()
 	run dbtier recover
 	[[ $status -eq 0 ]] || fail "recover failed: $WHEN"
 	reads_right "${FILES[@]}"
-	active=$(dbtier status -n -r -o state 2>/dev/null | tail -1)
+	run dbtier status -n -r -o state
+	[[ $status -eq 0 ]] || fail "status says unhealthy: $WHEN"
+	active=$(tail -1 "$TMP/out")
 	[[ -z $wanted || $WHAT == "a promotion"* || ${active:--} == "$wanted" ]] ||
 		fail "was reported as done, but is '${active:--}', not '$wanted': $WHEN"
 	settle noinode

@@ -316,7 +316,9 @@ for types in "${one[@]}"; do
 	# shellcheck disable=SC2086
 	pair $types
 	if [[ $types == *ext4 ]]; then
-		umount "$FAST"
+		until umount "$FAST" 2>/dev/null; do # whoever looks at new mounts may be at it
+			sleep 0.1
+		done
 		mkfs.ext4 -q -F -N 128 "$PAIR/fast.img" 2>/dev/null
 		mount -o loop "$PAIR/fast.img" "$FAST"
 		rm -rf "$FAST/lost+found"

@@ -127,7 +127,7 @@ static int show(struct app *app, struct dbt_observation *obs, const struct scree
 	if (r < 0)
 		return dbt_err_sys(err, r, "cannot diagnose");
 	progress_clear(&app->progress);
-	if (app->args.output || app->args.raw) {
+	if (app->args.output || app->args.raw || app->args.pairs || app->args.all_columns) {
 		struct diagnose_row *rows = diagnose_rows(obs, &d, d.files.n);
 
 		r = rows ? table_print(&diagnose_databases, &app->args, TABLE_ROWS(rows, d.files.n),

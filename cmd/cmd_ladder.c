@@ -55,10 +55,10 @@ static int show(struct app *app, const struct ladder_args *args, const struct an
 	struct global_args shown = app->args;
 	int r;
 
-	if (args->compare && !shown.output && !shown.json)
+	if (args->compare && !shown.output && !shown.all_columns && !shown.json)
 		shown.output = "+before_ns,change";
 	r = table_print(answer->table, &shown, answer->rows, stdout, err);
-	if (r == 0 && !shown.json && !shown.raw && answer->conclusion) {
+	if (r == 0 && !shown.json && !shown.raw && !shown.pairs && answer->conclusion) {
 		(void)putchar('\n');
 		for (size_t i = 0; i < answer->conclusion->n; i++)
 			(void)printf("%s\n", answer->conclusion->items[i]);

@@ -371,7 +371,7 @@ static int probe_all(const struct app *app, const struct probe_args *args,
 		msg_error(err);
 		return stop;
 	}
-	if (!app->args.json && !app->args.raw)
+	if (!app->args.json && !app->args.raw && !app->args.pairs)
 		probe_print_verdicts(subjects, n);
 	return failed ? EXIT_FAILED : EXIT_DONE;
 }

@@ -360,16 +360,23 @@ static const struct column budget_columns[] = {
 
 static const struct table_spec budget_table = { .key = "plan", .columns = budget_columns };
 
+static bool wants_budget(const void *args)
+{
+	const struct promote_args *a = args;
+
+	return a->plan && !a->yes;
+}
+
 static int check_plan(const struct app *app, const struct promote_args *args, size_t n,
                       struct dbt_err *err)
 {
 	if (!args->plan && (args->yes || args->budget_bytes))
 		return dbt_err_set(err, DBT_ERR_USAGE, -EINVAL,
 		                   "'--budget' and '--yes' belong to '--plan'");
-	if (args->plan && (n > 0 || !args->budget_bytes || app->args.output))
+	if (args->plan && (n > 0 || !args->budget_bytes || (args->yes && app->args.output)))
 		return dbt_err_set(err, DBT_ERR_USAGE, -EINVAL,
-		                   "'--plan' wants '--budget SIZE', and takes neither names nor "
-		                   "'--output'");
+		                   "'--plan' wants '--budget SIZE', and takes no names; "
+		                   "'--output' does not go with '--yes'");
 	if (!args->plan && n == 0)
 		return dbt_err_set(err, DBT_ERR_USAGE, -EINVAL,
 		                   "'promote' wants NAME|PATH... [--to DIR]; see 'dbtier promote "
@@ -454,5 +461,7 @@ const struct command cmd_promote = {
 	.max_operands = UINT_MAX,
 	.operand_kind = OPERAND_PLAIN_DB,
 	.table = &moved_table,
+	.other_table = &budget_table,
+	.wants_other_table = wants_budget,
 	.run = run,
 };

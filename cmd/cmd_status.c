@@ -136,7 +136,8 @@ static int run_status(struct app *app, void *opaque, char **operands, size_t n)
 
 	struct dbt_err err = { 0 };
 
-	if (args->prometheus && (app->args.json || app->args.raw || app->args.output)) {
+	if (args->prometheus && (app->args.json || app->args.raw || app->args.pairs ||
+	                         app->args.output || app->args.all_columns)) {
 		(void)dbt_err_set(&err, DBT_ERR_USAGE, -EINVAL,
 		                  "'--prometheus' and the options of tables exclude each other");
 		return msg_fail(&err);

@@ -30,7 +30,7 @@ COMMANDS(DECLARE)
 
 const struct command *const commands[] = { COMMANDS(POINT) NULL };
 
-enum { GROUP_FORMAT = 1, GROUP_LOUDNESS = 2 };
+enum { GROUP_FORMAT = 1, GROUP_LOUDNESS = 2, GROUP_COLUMNS = 4 };
 
 static const char *const progress_choices[] = { "json", "none", NULL };
 
@@ -48,7 +48,23 @@ const struct opt_spec global_opts[] = {
 	  .at = AT(output),
 	  .metavar = "COLS",
 	  .complete = COMPLETE_COLUMNS,
+	  .conflicts = GROUP_COLUMNS,
 	  .help = "columns to print; +COLS adds to the usual ones" },
+	{ .name = "output-all",
+	  .letter = 'O',
+	  .at = AT(all_columns),
+	  .conflicts = GROUP_COLUMNS,
+	  .help = "print all columns" },
+	{ .name = "pairs",
+	  .letter = 'P',
+	  .at = AT(pairs),
+	  .conflicts = GROUP_FORMAT,
+	  .help = "print rows as KEY=\"value\" for a shell" },
+	{ .name = "list",
+	  .letter = 'l',
+	  .at = AT(list),
+	  .conflicts = GROUP_FORMAT,
+	  .help = "print an aligned list, as without it" },
 	{ .name = "raw",
 	  .letter = 'r',
 	  .at = AT(raw),

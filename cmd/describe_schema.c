@@ -10,9 +10,9 @@ static const char *type_of(const struct column *c)
 		return "[\"string\", \"null\"]";
 	case COLUMN_SIZE:
 	case COLUMN_COUNT:
-	case COLUMN_NS:
 	case COLUMN_TIME:
 		return "[\"integer\", \"null\"]";
+	case COLUMN_NS:
 	case COLUMN_SECONDS:
 	case COLUMN_RATE:
 	case COLUMN_REAL:
@@ -62,15 +62,32 @@ static void rows(const struct table_spec *table, FILE *out)
 	(void)fputs("{\"type\": \"object\", \"additionalProperties\": false, \"properties\": {",
 	            out);
 	for (const struct column *c = table->columns; c->key; c++)
-		property(c, c == table->columns ? "" : ",", out);
+		if (!c->text_only)
+			property(c, c == table->columns ? "" : ",", out);
 	(void)fputs("},\n\"required\": [", out);
 	for (const struct column *c = table->columns; c->key; c++) {
+		if (c->text_only)
+			continue;
 		(void)fprintf(out, "%s\"%s\"", c == table->columns ? "" : ", ", c->key);
 		if (c->type == COLUMN_NAME)
 			(void)fprintf(out, ", \"%s_raw\"", c->key);
 	}
 	(void)fputs("]}", out);
 }
+
+/* The answer of a command; suffix tells its other table from its usual one. */
+static void definition(const struct command *cmd, const struct table_spec *table,
+                       const char *suffix, const char *comma, FILE *out)
+{
+	(void)fprintf(out,
+	              "%s\n\"%s%s\": {\"type\": \"object\", \"required\": [\"%s\"], "
+	              "\"properties\": {\"%s\": {\"type\": \"array\", \"items\": ",
+	              comma, cmd->name, suffix, table->key, table->key);
+	rows(table, out);
+	(void)fputs("}}}", out);
+}
+
+static const char other_suffix[] = "-other";
 
 void describe_schema(const struct command *cmd, FILE *out)
 {
@@ -79,25 +96,23 @@ void describe_schema(const struct command *cmd, FILE *out)
 	(void)cmd;
 	(void)fputs("\"$defs\": {", out);
 	for (size_t i = 0; commands[i]; i++) {
-		const struct table_spec *table = commands[i]->table;
-
-		if (!describe_is_listed(commands[i]) || !table)
+		if (!describe_is_listed(commands[i]) || !commands[i]->table)
 			continue;
-		(void)fprintf(out,
-		              "%s\n\"%s\": {\"type\": \"object\", \"required\": [\"%s\"], "
-		              "\"properties\": {\"%s\": {\"type\": \"array\", \"items\": ",
-		              comma, commands[i]->name, table->key, table->key);
-		rows(table, out);
-		(void)fputs("}}}", out);
+		definition(commands[i], commands[i]->table, "", comma, out);
 		comma = ",";
+		if (commands[i]->other_table)
+			definition(commands[i], commands[i]->other_table, other_suffix, comma, out);
 	}
 	(void)fputs("\n},\n\"anyOf\": [", out);
 	comma = "";
-	for (size_t i = 0; commands[i]; i++)
-		if (describe_is_listed(commands[i]) && commands[i]->table) {
-			(void)fprintf(out, "%s{\"$ref\": \"#/$defs/%s\"}", comma,
-			              commands[i]->name);
-			comma = ", ";
-		}
+	for (size_t i = 0; commands[i]; i++) {
+		if (!describe_is_listed(commands[i]) || !commands[i]->table)
+			continue;
+		(void)fprintf(out, "%s{\"$ref\": \"#/$defs/%s\"}", comma, commands[i]->name);
+		comma = ", ";
+		if (commands[i]->other_table)
+			(void)fprintf(out, ", {\"$ref\": \"#/$defs/%s%s\"}", commands[i]->name,
+			              other_suffix);
+	}
 	(void)fputs("]\n", out);
 }

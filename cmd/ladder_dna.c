@@ -1,8 +1,6 @@
 /* The table of the DNA experiment: a row for each way to count, with the time of a byte. */
 #include "cmd/ladder.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 static const double BAR_FLOOR_NS = 0.1;
@@ -107,26 +105,74 @@ static json_t *known(double value)
 	return value >= 0 ? table_json_real(value) : json_null();
 }
 
-static json_t *point_json(const struct dbt_dna_point *p)
+static const struct dbt_dna_point *point(const void *row)
 {
-	return json_pack("{s:I, s:o, s:I, s:I, s:b, s:o, s:o, s:o}", "bytes",
-	                 (json_int_t)(UINT64_C(1) << p->bits), "ns",
-	                 p->known ? table_json_real(p->ns) : json_null(), "counted",
-	                 (json_int_t)p->counted, "rounds", (json_int_t)p->rounds, "proved",
-	                 (int)p->proved, "cache_misses", known(p->cache_misses), "tlb_misses",
-	                 known(p->tlb_misses), "note", table_json_text(p->note));
+	return row;
 }
+
+static json_t *get_bytes(const void *row)
+{
+	return table_json_size(UINT64_C(1) << point(row)->bits);
+}
+
+static json_t *get_ns(const void *row)
+{
+	return point(row)->known ? table_json_real(point(row)->ns) : json_null();
+}
+
+static json_t *get_counted(const void *row)
+{
+	return table_json_size(point(row)->counted);
+}
+
+static json_t *get_rounds(const void *row)
+{
+	return table_json_size(point(row)->rounds);
+}
+
+static json_t *get_point_proved(const void *row)
+{
+	return json_boolean(point(row)->proved);
+}
+
+static json_t *get_cache_misses(const void *row)
+{
+	return known(point(row)->cache_misses);
+}
+
+static json_t *get_tlb_misses(const void *row)
+{
+	return known(point(row)->tlb_misses);
+}
+
+static json_t *get_point_note(const void *row)
+{
+	return table_json_text(point(row)->note);
+}
+
+static const struct column point_columns[] = {
+	{ .key = "bytes", .type = COLUMN_SIZE, .get = get_bytes, .help = "length of the text" },
+	{ .key = "ns", .type = COLUMN_NS, .get = get_ns, .help = "time of a byte" },
+	{ .key = "counted", .type = COLUMN_COUNT, .get = get_counted, .help = "bytes of a round" },
+	{ .key = "rounds", .type = COLUMN_COUNT, .get = get_rounds, .help = "how many" },
+	{ .key = "proved",
+	  .type = COLUMN_BOOL,
+	  .get = get_point_proved,
+	  .help = "the disks' own counters saw the reads" },
+	{ .key = "cache_misses",
+	  .type = COLUMN_REAL,
+	  .get = get_cache_misses,
+	  .help = "of the last cache, a byte" },
+	{ .key = "tlb_misses", .type = COLUMN_REAL, .get = get_tlb_misses, .help = "a byte" },
+	{ .key = "note", .get = get_point_note, .help = "why there is no time" },
+	{ 0 },
+};
+
+static const struct table_spec points_table = { .key = "points", .columns = point_columns };
 
 static json_t *get_points(const void *row)
 {
-	json_t *list = json_array();
-
-	for (size_t i = 0; list && i < series(row)->n; i++)
-		if (json_array_append_new(list, point_json(&series(row)->points[i])) < 0) {
-			json_decref(list);
-			return NULL;
-		}
-	return list;
+	return table_json_rows(&points_table, TABLE_ROWS(series(row)->points, series(row)->n));
 }
 
 static const struct column columns[] = {
@@ -178,9 +224,9 @@ static const struct column columns[] = {
 	{ .key = "points",
 	  .type = COLUMN_LIST,
 	  .json_only = true,
+	  .nested = &points_table,
 	  .get = get_points,
-	  .help = "all lengths: bytes, ns (of a byte), counted (bytes in a round), rounds, proved, "
-	          "cache_misses and tlb_misses (of a byte), note" },
+	  .help = "all lengths" },
 	{ 0 },
 };
 

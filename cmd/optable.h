@@ -61,7 +61,7 @@ struct opt_spec {
 enum operand_kind { OPERAND_NONE = 0, OPERAND_PATH, OPERAND_PLAIN_DB, OPERAND_ACTIVE_DB };
 
 struct global_args {
-	bool json, noheadings, raw, bytes, quiet, no_color;
+	bool json, noheadings, raw, pairs, list, all_columns, bytes, quiet, no_color;
 	bool help, version;
 	bool describe; /* hidden: fill the template on stdin, see describe.h */
 	unsigned verbose;

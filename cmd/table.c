@@ -1,6 +1,7 @@
 #include "cmd/table.h"
 
 #include "base/buf.h"
+#include "base/nearest.h"
 #include "base/units.h"
 #include "cmd/optable.h"
 #include "cmd/progress.h"
@@ -14,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_COLUMNS = 64, JSON_REAL_DIGITS = 15 };
+enum { MAX_COLUMNS = 64, MAX_NAME_BYTES = 200, JSON_REAL_DIGITS = 15 };
 
 /* The columns to print, in the order of --output. */
 struct selection {
@@ -81,14 +82,24 @@ static const struct column *find_column(const struct table_spec *spec, const cha
 static int unknown_column(const struct table_spec *spec, const char *name, size_t len,
                           struct dbt_err *err)
 {
+	const char *words[MAX_COLUMNS], *near;
+	char asked[MAX_NAME_BYTES + 1];
 	struct dbt_buf list = { 0 };
+	size_t n = 0;
 	int r = 0;
 
-	for (const struct column *c = spec->columns; c->key && r == 0; c++)
-		r = dbt_buf_addf(&list, "%s%s", c == spec->columns ? "" : ", ", c->key);
+	for (const struct column *c = spec->columns; c->key && n < MAX_COLUMNS && r == 0; c++) {
+		r = dbt_buf_addf(&list, "%s%s", n ? ", " : "", c->key);
+		words[n++] = c->key;
+	}
+	(void)snprintf(asked, sizeof(asked), "%.*s",
+	               (int)(len < MAX_NAME_BYTES ? len : MAX_NAME_BYTES), name);
+	near = dbt_nearest(asked, words, n);
 	if (r == 0)
-		r = dbt_err_set(err, DBT_ERR_USAGE, -EINVAL, "unknown column '%.*s'; there are %s",
-		                (int)(len < 200 ? len : 200), name, dbt_buf_str(&list));
+		r = dbt_err_set(err, DBT_ERR_USAGE, -EINVAL,
+		                "unknown column '%s'%s%s%s; there are %s", asked,
+		                near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "",
+		                dbt_buf_str(&list));
 	else
 		r = dbt_err_sys(err, r, "cannot list the columns");
 	dbt_buf_release(&list);
@@ -100,6 +111,13 @@ static void select_default(const struct table_spec *spec, bool json, struct sele
 	sel->n = 0;
 	for (const struct column *c = spec->columns; c->key && sel->n < MAX_COLUMNS; c++)
 		if (json ? !c->text_only : c->shown)
+			sel->columns[sel->n++] = c;
+}
+
+static void select_all(const struct table_spec *spec, bool json, struct selection *sel)
+{
+	for (const struct column *c = spec->columns; c->key && sel->n < MAX_COLUMNS; c++)
+		if (json ? !c->text_only : !c->json_only)
 			sel->columns[sel->n++] = c;
 }
 
@@ -118,7 +136,9 @@ static int select_columns(const struct table_spec *spec, const struct global_arg
 	const char *list = args->output;
 
 	sel->n = 0;
-	if (!list || *list == '+')
+	if (args->all_columns)
+		select_all(spec, args->json, sel);
+	else if (!list || *list == '+')
 		select_default(spec, args->json, sel);
 	if (!list)
 		return 0;
@@ -392,7 +412,8 @@ bool table_wants_color(const struct global_args *args, FILE *out)
 {
 	const char *no_color = getenv("NO_COLOR");
 
-	return !args->no_color && !(no_color && *no_color) && !args->raw && isatty(fileno(out));
+	return !args->no_color && !(no_color && *no_color) && !args->raw && !args->pairs &&
+	       isatty(fileno(out));
 }
 
 static int print_text(const struct selection *sel, const struct global_args *args,
@@ -404,6 +425,7 @@ static int print_text(const struct selection *sel, const struct global_args *arg
 	if (r == 0) {
 		(void)scols_table_set_stream(table, out);
 		(void)scols_table_enable_raw(table, args->raw);
+		(void)scols_table_enable_export(table, args->pairs);
 		(void)scols_table_enable_noheadings(table, args->noheadings);
 		(void)scols_table_enable_colors(table, table_wants_color(args, out));
 		r = add_columns(table, sel);

@@ -8,7 +8,7 @@
 _dbtier_words()
 {
 	commands='scan formats devices probe diagnose ladder promote status verify rollback reclaim recover config'
-	globals='--json --output --raw --noheadings --bytes --quiet --verbose --progress --no-color --state-dir --help --version'
+	globals='--json --output --output-all --pairs --list --raw --noheadings --bytes --quiet --verbose --progress --no-color --state-dir --help --version'
 	options='' operand=none columns=''
 	case $1 in
 	scan)
@@ -44,7 +44,7 @@ _dbtier_words()
 	promote)
 		options='--to --dry-run --all-files --cold-to --reclaim --reserve --limit-rate --jobs --background --plan --budget --yes --no-probe --force'
 		operand='plain'
-		columns='id name path copy original size xxh128 state seconds members'
+		columns='id name path copy original size xxh128 state seconds members name path size gain use target chosen'
 		;;
 	status)
 		options='--all --prometheus'

@@ -42,6 +42,9 @@ expect 0 dbtier devices --json / && schema devices
 expect 0 dbtier formats --json && schema formats
 expect 0 dbtier config --json && schema config
 run dbtier probe --json "$SLOW/db/a.dmnd" && schema probe
+expect 0 dbtier ladder --json --seconds 1 && schema ladder
+expect 0 dbtier ladder --json --dna --max 32K "$FAST" && schema ladder-other
+expect 0 dbtier promote --json --plan --budget 1G --to "$FAST" --no-probe && schema promote-other
 expect 0 dbtier promote --json --force --no-probe --dry-run "$SLOW/db/a.dmnd" --to "$FAST" && schema promote
 expect 0 dbtier promote --json --force --no-probe "$SLOW/db/a.dmnd" "$SLOW/db/$odd" --to "$FAST" && schema promote
 expect 0 dbtier status --json && schema status

@@ -31,6 +31,18 @@ jq -e 'all(.databases[]; .complete | type == "boolean")' "$TMP/out" >/dev/null |
 expect 0 dbtier scan --no-probe -b -rn -o size "$TMP/db"
 equal "$(stat -c %s "$TMP/db/plain.dmnd")" "$(head -n 1 "$TMP/out")" "size in bytes"
 
+# As lsblk and findmnt take them: pairs for a shell, all columns, a list; a slip in a column's name.
+expect 0 dbtier scan --no-probe -P -o format,size -b "$TMP/db"
+equal 2 "$(grep -c '^FORMAT="diamond" SIZE="[0-9]*"$' "$TMP/out")" "pairs"
+expect 0 dbtier formats -O
+equal "ID NAME ACCESS MOVES TOOLS MEMBERS NOTE" "$(head -n 1 "$TMP/out" | xargs)" "all columns"
+expect 0 dbtier formats -l -o id
+equal ID "$(head -n 1 "$TMP/out")" "a list"
+expect 2 dbtier formats -o acces
+err_has "did you mean 'access'?"
+expect 2 dbtier formats -O -o id
+err_has "exclude each other"
+
 # A full disk behind stdout.
 status=0
 dbtier scan --no-probe "$TMP/db" >/dev/full 2>"$TMP/err" || status=$?

@@ -23,7 +23,10 @@ static void die(const char *why)
 
 static void put_octal(char *at, size_t len, unsigned long long value)
 {
-	(void)snprintf(at, len, "%0*llo", (int)len - 1, value);
+	char text[32];
+
+	(void)snprintf(text, sizeof(text), "%0*llo", (int)len - 1, value);
+	memcpy(at, text, len);
 }
 
 static void put_number(char *at, unsigned long long value)

@@ -240,13 +240,16 @@ static int find_users(struct dbt_flow *flow, const struct dbt_promotion *p,
                       const struct dbt_ident *idents, struct dbt_procs *ret, struct dbt_err *err)
 {
 	dbt_autofree struct dbt_procs_file *files = calloc(p->n_members, sizeof(*files));
+	struct dbt_ctx ctx = *flow->ctx;
 
+	/* What is decided is carried out: a signal that comes now does not leave the rest to recover. */
+	ctx.cancel = NULL;
 	if (!files)
 		return dbt_err_sys(err, -ENOMEM, "cannot look for users of the copies");
 	for (size_t i = 0; i < p->n_members; i++)
 		files[i] =
 			(struct dbt_procs_file){ .ident = &idents[i], .path = p->members[i].copy };
-	return dbt_procs_users_of(flow->ctx, files, p->n_members, ret, err);
+	return dbt_procs_users_of(&ctx, files, p->n_members, ret, err);
 }
 
 static const struct dbt_proc *user_of(const struct dbt_procs *users, size_t file)

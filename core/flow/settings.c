@@ -55,6 +55,8 @@ static int take(const struct dbt_config_line *line, struct dbt_settings *s, stru
 
 	switch (line->key) {
 	case DBT_CONFIG_NONE:
+		if (line->code < 0)
+			return dbt_err_sys(err, line->code, "cannot read '%s'", line->where);
 		return dbt_err_set(err, DBT_ERR_USAGE, -EINVAL, "%s: %s", line->where, line->value);
 	case DBT_CONFIG_TARGET:
 		return take_target(line, s, err);

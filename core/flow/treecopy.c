@@ -156,6 +156,9 @@ static int copy_link(struct copier *t, const struct dbt_tree_visit *v, struct db
 	if (r < 0)
 		return dbt_err_sys(err, r, "cannot make the link '%s/%s'", t->c->shown_dst,
 		                   v->path);
+	if (t->c->whole && (e.copied.uid != v->ident.uid || e.copied.gid != v->ident.gid))
+		return dbt_err_refuse(err, "'%s/%s' cannot get the owner that '%s/%s' has",
+		                      t->c->shown_dst, v->path, t->c->shown_src, v->path);
 	return draft_entry(t, &e, err);
 }
 

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 /* --- errors and messages -------------------------------------------------------------------------------- */
@@ -126,7 +127,7 @@ static struct engine_slot *claim_to_read(struct engine *e, struct dbt_err *err, 
 	while (!e->stop && !nothing_to_read(e)) {
 		struct engine_slot *next = &e->slots[e->next_read % ENGINE_SLOTS];
 
-		if (next->state == SLOT_FREE && (e->reading || e->n_files < ENGINE_FILES)) {
+		if (next->state == SLOT_FREE && (e->reading || e->n_files < e->max_files)) {
 			*ret = claim_block(e, next);
 			slot = next;
 			break;
@@ -337,9 +338,9 @@ static void add_to_window(struct run *run, struct engine_window *w, const struct
 		part->digest = f->digest = dbt_hasher_digest(run->hasher);
 }
 
-static bool is_full(const struct engine_window *w)
+static bool is_full(const struct engine *e, const struct engine_window *w)
 {
-	return w->bytes >= ENGINE_WINDOW_BYTES || w->n_parts >= ENGINE_WINDOW_FILES;
+	return w->bytes >= ENGINE_WINDOW_BYTES || w->n_parts >= e->window_files;
 }
 
 /* Under the mutex. */
@@ -388,7 +389,7 @@ static void hash_all(struct run *run)
 		slot->window = w;
 		slot->state = SLOT_HASHED;
 		e->next_hash++;
-		if (is_full(w))
+		if (is_full(run->e, w))
 			close_window(run);
 		(void)pthread_cond_broadcast(&e->changed);
 		(void)pthread_mutex_unlock(&e->mutex);
@@ -438,6 +439,18 @@ static int start_threads(struct engine *e, struct dbt_err *err)
 	return r == 0 ? 0 : dbt_err_sys(err, -r, "cannot start a thread");
 }
 
+/* Two windows of files are open at once, each file with its directory. */
+static size_t room_for_files(void)
+{
+	struct rlimit limit;
+	rlim_t room;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur <= ENGINE_OTHER_FDS)
+		return 1;
+	room = (limit.rlim_cur - ENGINE_OTHER_FDS) / 4;
+	return room < 1 ? 1 : room < ENGINE_WINDOW_FILES ? (size_t)room : ENGINE_WINDOW_FILES;
+}
+
 static void engine_init(struct engine *e, const struct dbt_ctx *ctx,
                         const struct dbt_copy_many *many, const struct dbt_copy_opts *opts)
 {
@@ -451,6 +464,8 @@ static void engine_init(struct engine *e, const struct dbt_ctx *ctx,
 	e->many = many;
 	e->opts = opts;
 	e->files.next = e->files.prev = &e->files;
+	e->window_files = room_for_files();
+	e->max_files = 2 * e->window_files + ENGINE_SLOTS;
 	(void)pthread_mutex_init(&e->mutex, NULL);
 	(void)pthread_condattr_init(&attr);
 	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

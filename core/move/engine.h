@@ -24,8 +24,8 @@
 enum {
 	ENGINE_SLOTS = 8,
 	ENGINE_WINDOWS = 3,        /* one fills, one is full, one is proved */
-	ENGINE_WINDOW_FILES = 128, /* that end in it */
-	ENGINE_FILES = 2 * ENGINE_WINDOW_FILES + ENGINE_SLOTS, /* open at the same time */
+	ENGINE_WINDOW_FILES = 128, /* that end in it, at most */
+	ENGINE_OTHER_FDS = 60, /* what the program and the blocks on their way have open besides */
 	ENGINE_SMALL_BYTES = 1 << 20, /* up to here files are written through the page cache */
 	ENGINE_SHARE_FILES = 3,       /* so many files in a window share one syncfs */
 	ENGINE_LOG_LINES = 64
@@ -87,6 +87,8 @@ struct engine {
 	pthread_cond_t changed;
 	struct engine_file files; /* head of the ring of those in work */
 	size_t n_files;
+	size_t window_files; /* that end in a window: fewer where few descriptors may be open */
+	size_t max_files;    /* open at the same time */
 	struct engine_file *reading; /* whose blocks are being claimed; NULL: the next file's */
 	uint64_t reading_off;
 	size_t next_file;

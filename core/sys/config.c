@@ -167,9 +167,11 @@ static int add_file(const struct dbt_ctx *ctx, struct dbt_config *config, const 
 		r = add_text(&reader, text.data);
 	} else if (r == -ENOENT || r == -ENOTDIR || (r == -EACCES && may_be_foreign)) {
 		r = 0;
-	} else if (r < 0 && r != -ENOMEM) {
+	} else if (r < 0) {
 		struct dbt_config_line *line = push(&reader, 0);
 
+		if (line)
+			line->code = r;
 		r = line ? complain(line, "cannot be read: %s", dbt_err_text(r)) : -ENOMEM;
 	}
 	dbt_buf_release(&text);

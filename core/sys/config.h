@@ -32,6 +32,7 @@ struct dbt_config_line {
 	bool overruled; /* the user's file has said it already */
 	char *value;
 	char *where; /* "/etc/dbtier.conf, line 3" */
+	int code;    /* -errno of a file that could not be read; else 0 */
 };
 
 struct dbt_config {

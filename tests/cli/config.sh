@@ -109,8 +109,8 @@ err_has "nothing is promoted"
 : >$etc
 rm "$user"
 mkdir "$user"
-expect 2 dbtier config
-err_has "$user: cannot be read: is a directory"
+expect 1 dbtier config
+err_has "cannot read '$user': is a directory"
 
 # The example of the manual is understood.
 rmdir "$user"

@@ -16,6 +16,8 @@ if [[ ${DBT_WORLD-} == tree ]]; then
 fi
 need_strace
 
+SWEEP_REST=3
+[[ ${DBT_WORLD-} != tree ]] || SWEEP_REST=7
 total=0 tolerated=0
 
 # Each call with what may happen to it. A "+" after an error: all later calls of that name fail as well.
@@ -96,14 +98,16 @@ once()
 # sweep NAME BASE HOW ARGS...
 sweep()
 {
-	local name=$1 base=$2 how=${3#inode} line call error n runs=0
+	local name=$1 base=$2 how=${3#inode} line call error n runs=0 late
 
 	shift 3
 	[[ $name == *${DBT_ONLY-}* ]] || return 0
 	for line in "${errors[@]}"; do
-		call=${line%% *}
+		call=${line%% *} late=0
 		for error in ${line#* }; do
-			for ((n = $(first "$call"); ; n += $(step "$call"))); do
+			# In a sample each error begins one call later than the one before it, so that together they
+			# meet all calls.
+			for ((n = $(first "$call") + late++ % $(step "$call"); ; n += $(step "$call"))); do
 				once "$name" "$base" "$how" "$call" "$error" "$n" "$@" || break
 				runs=$((runs + 1))
 			done

@@ -86,6 +86,7 @@ promotion=(promote --force --to "$FAST" "$SLOW/a.bin")
 duration dbtier "${promotion[@]}"
 promote_ms=$ms
 expect 0 dbtier rollback
+readers_let_go
 while more "$rounds"; do
 	kill_after "$(moment)" "${promotion[@]}"
 	recover_and_settle

@@ -27,6 +27,7 @@ stop_after()
 	status=0
 	wait "$pid" || status=$?
 	WHEN="SIG$signal to $1 after $ms ms"
+	STOPPED=$(tail -n 3 "$TMP/err")
 	if [[ $status -eq 0 ]]; then
 		finished=$((finished + 1))
 	elif [[ $status -eq $wanted ]]; then
@@ -41,7 +42,7 @@ stop_after()
 in_order()
 {
 	expect 0 dbtier recover
-	err_has "nothing to recover"
+	grep -qF "nothing to recover" "$TMP/err" || fail "recover finds work: $WHEN, which said '$STOPPED'"
 	settle "$@"
 }
 

@@ -176,6 +176,17 @@ reads_right()
 	done
 }
 
+# A copy that a reader has open stays until a recover finds it unused.
+readers_let_go()
+{
+	[[ ${READERS-} ]] || return 0
+	for ((tries = 0; tries < 600; tries++)); do
+		expect 0 dbtier recover
+		[[ $(ls -A "$FAST") ]] || return 0
+		sleep 0.05
+	done
+}
+
 # settle [noinode]: after recover everything is either promoted and healthy, or as it was and nothing is left. What
 # is promoted is rolled back; then it must be as it was, too. $WHEN says in messages what happened before.
 settle()
@@ -192,16 +203,11 @@ settle()
 		[[ $status -eq 0 ]] || fail "verify finds other bytes: $WHEN"
 		run dbtier rollback
 		[[ $status -eq 0 ]] || fail "rollback fails: $WHEN"
-		# A copy that a reader has open stays until a recover finds it unused.
-		if [[ ${READERS-} ]]; then
-			until expect 0 dbtier recover && [[ -z $(ls -A "$FAST") ]]; do
-				sleep 0.05
-			done
-		fi
+		readers_let_go
 		expect 0 dbtier recover
 		err_has "nothing to recover"
 		;;
-	rolled-back | failed | "") ;;
+	rolled-back | failed | "") readers_let_go ;;
 	*) fail "the ledger is in state '$state': $WHEN" ;;
 	esac
 	# What 'rollback --keep-copy' leaves.

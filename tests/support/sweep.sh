@@ -3,8 +3,8 @@
 # first calls of the same name of the main thread; the unit tests of the engine and kill.sh are for those.
 # shellcheck shell=bash
 
-# Calls on names and attributes: every one is tried. Then those that SQLite makes by the dozen for each commit: with
-# DBT_FULL=1 every one, else some of them, spread evenly.
+# Calls on names and attributes: every one is tried, or each SWEEP_REST-th where a script sets that. Then those that
+# SQLite makes by the dozen for each commit: some of them, spread evenly. With DBT_FULL=1 every one.
 SWEEP_CALLS=(renameat2 symlinkat linkat unlinkat mkdirat fsync syncfs fallocate ftruncate fchmod fchownat utimensat
 	fsetxattr unlink)
 SWEEP_LEDGER_CALLS=(fdatasync pwrite64)
@@ -30,7 +30,7 @@ step()
 	fdatasync) echo "${DBT_SWEEP_STEP:-13}" ;;
 	openat) echo "${DBT_SWEEP_STEP:-149}" ;;
 	statx | pread64) echo "${DBT_SWEEP_STEP:-29}" ;;
-	*) echo 1 ;;
+	*) echo "${SWEEP_REST:-1}" ;;
 	esac
 }
 

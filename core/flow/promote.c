@@ -64,6 +64,23 @@ static bool was_made(const struct dbt_pmember *m, const bool *stood_there,
 	return !stood_there[m - p->members];
 }
 
+/* The ctime that the rename gave is on record. btrfs does not keep it with the directory alone, and after a power cut
+ * the copy would look touched: so the inode is flushed as well. */
+static int flush_copy(struct dbt_flow *flow, const struct dbt_pmember *m, struct dbt_err *err)
+{
+	struct dbt_at at;
+	int r = dbt_at_resolve_strict(flow->ctx, m->copy, &at, err), fd;
+
+	if (r < 0)
+		return r;
+	fd = dbt_at_open(flow->ctx, &at, O_RDONLY | O_NONBLOCK, 0);
+	r = fd < 0 ? fd : flow->ctx->sys->fsync(fd);
+	if (fd >= 0)
+		(void)flow->ctx->sys->close(fd);
+	dbt_at_release(&at);
+	return r < 0 ? dbt_err_sys(err, r, "cannot flush '%s'", m->copy) : 0;
+}
+
 static int give_names(struct dbt_flow *flow, struct dbt_promotion *p, const bool *stood_there,
                       struct dbt_err *err)
 {
@@ -77,9 +94,9 @@ static int give_names(struct dbt_flow *flow, struct dbt_promotion *p, const bool
 		r = dbt_dirs_of(flow->ctx, p, true, &dirs, err);
 	if (r == 0)
 		r = dbt_dirs_sync(flow->ctx, &dirs, err);
-	/* The ctime that the renames gave is on record: btrfs does not keep it with the directory alone, and after a
-	 * power cut every copy would look touched. */
-	if (r == 0 && p->is_set && dirs.n > 0) {
+	if (r == 0 && p->n_members == 1 && !stood_there[0]) {
+		r = flush_copy(flow, &p->members[0], err);
+	} else if (r == 0 && dirs.n > 0) { /* for many at once what flush_copy does for one */
 		r = dbt_copy_sync_fs(flow->ctx, dirs.items[0].fd);
 		r = r < 0 ? dbt_err_sys(err, r, "cannot flush '%s'", dirs.items[0].shown) : 0;
 	}

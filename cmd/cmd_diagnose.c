@@ -32,6 +32,8 @@ static const struct opt_spec opts[] = {
 	  .letter = 's',
 	  .kind = OPT_NUMBER,
 	  .at = AT(seconds),
+	  .least = 1,
+	  .most = MAX_SECONDS,
 	  .metavar = "N",
 	  .help = "observe so long (10; each screen of --watch: 2)" },
 	{ .name = "to",
@@ -284,9 +286,6 @@ static int watch(struct app *app, const struct dbt_stall_opts *common, struct db
 static int check(const struct app *app, const struct diagnose_args *args, size_t n_operands,
                  struct dbt_err *err)
 {
-	if (args->seconds > MAX_SECONDS)
-		return dbt_err_set(err, DBT_ERR_USAGE, -ERANGE, "--seconds takes at most %d",
-		                   MAX_SECONDS);
 	if (args->replay && (n_operands > 0 || args->to))
 		return dbt_err_set(
 			err, DBT_ERR_USAGE, -EINVAL,

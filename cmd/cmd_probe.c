@@ -385,12 +385,6 @@ static int run(struct app *app, void *data, char **operands, size_t n_operands)
 
 	if (app_settings(app, &err) < 0)
 		return msg_fail(&err);
-	if (args->seconds > MAX_SECONDS) {
-		(void)dbt_err_set(&err, DBT_ERR_USAGE, -ERANGE,
-		                  "--seconds takes at most %d: a longer probe tells no more",
-		                  MAX_SECONDS);
-		return msg_fail(&err);
-	}
 	if (!subjects) {
 		(void)dbt_err_sys(&err, -ENOMEM, "cannot start");
 		return msg_fail(&err);
@@ -408,6 +402,8 @@ static const struct opt_spec opts[] = {
 	{ .name = "seconds",
 	  .kind = OPT_NUMBER,
 	  .at = offsetof(struct probe_args, seconds),
+	  .least = 1,
+	  .most = MAX_SECONDS,
 	  .metavar = "N",
 	  .help = "time for each pattern at most (3)" },
 	{ 0 },

@@ -34,6 +34,7 @@ static const struct opt_spec rollback_opts[] = {
 	{ .name = "limit-rate",
 	  .kind = OPT_BYTES,
 	  .at = AT(limit_bytes_s),
+	  .least = 1,
 	  .metavar = "SIZE",
 	  .help = "copy back at most so many bytes a second" },
 	{ 0 },

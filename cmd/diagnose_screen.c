@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/units.h"
 #include "cmd/diagnose_tables.h"
+#include "cmd/prose.h"
 #include "cmd/text.h"
 
 #include <errno.h>
@@ -20,38 +21,6 @@ struct screen {
 	bool color;
 	FILE *out;
 };
-
-/* Words of text over lines; the ones after the first are indented. Whatever a name holds shows escaped. */
-static int wrap(const struct screen *s, const char *before, const char *text)
-{
-	const unsigned indent = 2;
-	struct dbt_buf shown = { 0 };
-	size_t at = strlen(before);
-	int r = text_add_escaped(&shown, text);
-	const char *word = dbt_buf_str(&shown);
-
-	(void)fputs(before, s->out);
-	while (r == 0 && *word) {
-		size_t len = strcspn(word, " ");
-
-		if (at > indent && at + len > s->width) {
-			(void)fprintf(s->out, "\n%*s", (int)indent, "");
-			at = indent;
-		}
-		(void)fprintf(s->out, "%.*s", (int)len, word);
-		at += len;
-		word += len;
-		while (*word == ' ') {
-			word++;
-			at++;
-			if (at < s->width)
-				(void)fputc(' ', s->out);
-		}
-	}
-	(void)fputc('\n', s->out);
-	dbt_buf_release(&shown);
-	return r;
-}
 
 static int percent(struct dbt_buf *buf, const char *what, double share)
 {
@@ -96,7 +65,7 @@ static int print_machine(const struct screen *s)
 		r = dbt_buf_adds(&buf,
 		                 "; pressure (PSI): this kernel does not tell (psi=1 at boot)");
 	if (r == 0)
-		r = wrap(s, "", dbt_buf_str(&buf));
+		r = prose_print(s->out, s->width, "", dbt_buf_str(&buf));
 	dbt_buf_release(&buf);
 	return r;
 }
@@ -130,7 +99,7 @@ static int print_sources(const struct screen *s)
 	if (r == 0 && obs->dropped > 0)
 		r = dbt_buf_adds(&buf, "; there were more active processes than are followed");
 	if (r == 0)
-		r = wrap(s, "", dbt_buf_str(&buf));
+		r = prose_print(s->out, s->width, "", dbt_buf_str(&buf));
 	dbt_buf_release(&buf);
 	return r;
 }
@@ -193,7 +162,7 @@ static int print_verdict(const struct screen *s)
 
 	(void)fprintf(s->out, "\n%s%s%s\n", s->color ? colour_of(s->d->kind) : "",
 	              dbt_diag_kind_name(s->d->kind), s->color ? "\033[0m" : "");
-	r = wrap(s, "  ", s->d->text);
+	r = prose_print(s->out, s->width, "  ", s->d->text);
 	for (size_t i = 0; r == 0 && i < s->d->remedies.n; i++) {
 		const struct dbt_remedy *m = &s->d->remedies.items[i];
 
@@ -201,7 +170,7 @@ static int print_verdict(const struct screen *s)
 		r = dbt_buf_addf(&buf, "%s%s%s%s", m->text, m->basis ? " (" : "",
 		                 m->basis ? m->basis : "", m->basis ? ")" : "");
 		if (r == 0)
-			r = wrap(s, "- ", dbt_buf_str(&buf));
+			r = prose_print(s->out, s->width, "- ", dbt_buf_str(&buf));
 	}
 	dbt_buf_release(&buf);
 	return r;

@@ -9,6 +9,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,6 +95,26 @@ static int store_number(const struct opt_spec *opt, const char *value, uint64_t 
 	return 0;
 }
 
+/* "'--max' takes 32K to 4G, not '1K'" */
+static int check_bounds(const struct opt_spec *opt, const char *value, uint64_t given,
+                        struct dbt_err *err)
+{
+	char least[DBT_UNITS_TEXT_BYTES], most[DBT_UNITS_TEXT_BYTES];
+
+	if (given >= opt->least && (opt->most == 0 || given <= opt->most))
+		return 0;
+	if (opt->kind == OPT_BYTES) {
+		(void)dbt_units_size(opt->least, least);
+		(void)dbt_units_size(opt->most, most);
+	} else {
+		(void)snprintf(least, sizeof(least), "%" PRIu64, opt->least);
+		(void)snprintf(most, sizeof(most), "%" PRIu64, opt->most);
+	}
+	return dbt_err_set(err, DBT_ERR_USAGE, -ERANGE, "'--%s' takes %s%s%s, not '%s'", opt->name,
+	                   least, opt->most > 0 ? " to " : " or more", opt->most > 0 ? most : "",
+	                   value);
+}
+
 static int store_reserve(const struct opt_spec *opt, const char *value, struct opt_reserve *at,
                          struct dbt_err *err)
 {
@@ -139,6 +160,7 @@ static int store_strings(const char *value, struct opt_strings *at, struct dbt_e
 static int store(const struct opt_spec *opt, const char *value, void *args, struct dbt_err *err)
 {
 	void *at = (char *)args + opt->at;
+	int r;
 
 	switch (opt->kind) {
 	case OPT_FLAG:
@@ -155,9 +177,10 @@ static int store(const struct opt_spec *opt, const char *value, void *args, stru
 	case OPT_BYTES:
 		if (dbt_units_parse_size(value, at) < 0)
 			return bad_value(opt, value, "a size such as 512K or 10G", err);
-		return 0;
+		return check_bounds(opt, value, *(uint64_t *)at, err);
 	case OPT_NUMBER:
-		return store_number(opt, value, at, err);
+		r = store_number(opt, value, at, err);
+		return r < 0 ? r : check_bounds(opt, value, *(uint64_t *)at, err);
 	case OPT_RESERVE:
 		return store_reserve(opt, value, at, err);
 	case OPT_CHOICE:

@@ -48,6 +48,7 @@ struct opt_spec {
 	enum opt_kind kind;
 	const char *metavar;
 	size_t at;                  /* offsetof in the command's args struct */
+	uint64_t least, most;       /* OPT_BYTES, OPT_NUMBER: what it takes; most 0: no limit */
 	const char *help;           /* one line, lower case */
 	const char *const *choices; /* OPT_CHOICE, NULL-terminated */
 	bool optional_value;        /* OPT_CHOICE: --name alone means the first choice */

@@ -64,6 +64,19 @@ static const struct opt_spec opts[] = {
 	  .at = AT(number),
 	  .metavar = "N",
 	  .help = "a number" },
+	{ .name = "some",
+	  .kind = OPT_NUMBER,
+	  .at = AT(number),
+	  .metavar = "N",
+	  .least = 2,
+	  .most = 8,
+	  .help = "a number within bounds" },
+	{ .name = "much",
+	  .kind = OPT_BYTES,
+	  .at = AT(bytes),
+	  .metavar = "SIZE",
+	  .least = 1024,
+	  .help = "a size from a bound on" },
 	{ .name = "reserve",
 	  .kind = OPT_RESERVE,
 	  .at = AT(reserve),
@@ -282,6 +295,34 @@ static void mistakes_are_explained(void **state)
 	}
 }
 
+static void bounds_are_kept_and_told(void **state)
+{
+	static const struct {
+		const char *words, *text;
+	} cases[] = {
+		{ "--some 2 --much 1K", NULL },
+		{ "--some=8", NULL },
+		{ "--some 0", "'--some' takes 2 to 8, not '0'" },
+		{ "--some 9", "'--some' takes 2 to 8, not '9'" },
+		{ "--much 1023", "'--much' takes 1K or more, not '1023'" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct parsed p;
+		char words[64];
+
+		(void)snprintf(words, sizeof(words), "%s", cases[i].words);
+		parse(words, &p);
+		if (cases[i].text) {
+			assert_int_equal(p.err.kind, DBT_ERR_USAGE);
+			assert_string_equal(p.err.text, cases[i].text);
+		} else {
+			assert_int_equal(p.r, 0);
+		}
+	}
+}
+
 static void options_of_different_groups_stand_together(void **state)
 {
 	PARSE("-f --third -f");
@@ -321,6 +362,8 @@ static void help_is_aligned_and_hides_what_is_hidden(void **state)
 				     "  -a, --add TEXT        more than once\n"
 				     "      --bytes SIZE      a size\n"
 				     "      --number N        a number\n"
+				     "      --some N          a number within bounds\n"
+				     "      --much SIZE       a size from a bound on\n"
 				     "      --reserve SIZE|%  what stays free\n";
 	char *text = NULL;
 	size_t len = 0;
@@ -382,6 +425,7 @@ int main(void)
 		cmocka_unit_test(choices_are_checked),
 		cmocka_unit_test(sizes_numbers_and_shares),
 		cmocka_unit_test(mistakes_are_explained),
+		cmocka_unit_test(bounds_are_kept_and_told),
 		cmocka_unit_test(options_of_different_groups_stand_together),
 		cmocka_unit_test(required_options_are_asked_for),
 		cmocka_unit_test(help_is_aligned_and_hides_what_is_hidden),

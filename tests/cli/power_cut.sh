@@ -135,12 +135,14 @@ cut_all()
 {
 	local n
 
-	for ((n = 1; n <= total + 1; n++)); do
+	for ((n = 1; n <= total; n++)); do
 		cut_at "$n" drop
 		cut_at "$n" keep
 		cut_at "$n" torn "$RANDOM"
 		cut_at "$n" torn "$RANDOM"
 	done
+	# What is written before the flush after the last is this script's own.
+	cut_at "$n" drop
 }
 
 cut_some()

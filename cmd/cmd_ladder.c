@@ -1,15 +1,17 @@
 /* dbtier ladder: this machine's storage hierarchy, measured. */
 #include "base/cleanup.h"
+#include "base/units.h"
 #include "cmd/app.h"
 #include "cmd/ladder.h"
+#include "cmd/prose.h"
+#include "cmd/screenful.h"
 #include "cmd/table.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MAX_SECONDS = 60 };
+#include <sys/stat.h>
 
 struct ladder_args {
 	bool dna;
@@ -23,7 +25,7 @@ struct ladder_args {
 struct answer {
 	const struct table_spec *table;
 	struct table_rows rows;
-	const struct dbt_sentences *conclusion; /* NULL none */
+	const struct dbt_sentences *sentences; /* below the table */
 };
 
 /* The object that --json prints with every column; the picture is drawn from it. */
@@ -58,16 +60,54 @@ static int show(struct app *app, const struct ladder_args *args, const struct an
 	if (args->compare && !shown.output && !shown.all_columns && !shown.json)
 		shown.output = "+before_ns,change";
 	r = table_print(answer->table, &shown, answer->rows, stdout, err);
-	if (r == 0 && !shown.json && !shown.raw && !shown.pairs && answer->conclusion) {
+	if (r == 0 && !shown.json && !shown.raw && !shown.pairs && answer->sentences->n > 0) {
 		(void)putchar('\n');
-		for (size_t i = 0; i < answer->conclusion->n; i++)
-			(void)printf("%s\n", answer->conclusion->items[i]);
+		for (size_t i = 0; i < answer->sentences->n && r == 0; i++)
+			r = prose_print(stdout, screen_width(stdout), "",
+			                answer->sentences->items[i]);
+		if (r < 0)
+			r = dbt_err_sys(err, r, "cannot show the experiment");
 	}
 	if (r == 0 && args->svg)
 		r = draw(answer, args->svg, err);
 	return r;
 }
 
+/* Tells of a directory without figures; the others were shown. */
+static int tell_failure(const char *dir, const char *why)
+{
+	struct dbt_err err;
+
+	(void)dbt_err_set(&err, DBT_ERR_SYSTEM, -EIO, "'%s' could not be measured: %s", dir,
+	                  why ? why : "no reads came back");
+	return msg_fail(&err);
+}
+
+static int tell_failed_rungs(const struct dbt_rungs *rungs)
+{
+	int status = EXIT_DONE;
+
+	for (size_t i = 0; i < rungs->n; i++)
+		if (rungs->items[i].failed)
+			status = tell_failure(rungs->items[i].name, rungs->items[i].note);
+	return status;
+}
+
+static int tell_failed_files(const struct dbt_dna *dna, const char *const *dirs, size_t n_dirs)
+{
+	int status = EXIT_DONE;
+
+	for (size_t i = 0; i < n_dirs; i++) {
+		const struct dbt_dna_point *p =
+			dbt_dna_find(dna, DBT_DNA_FILE_ORDER_COLD, i, dna->max_bits);
+
+		if (dbt_dna_failed(dna, i))
+			status = tell_failure(dirs[i], p ? p->note : NULL);
+	}
+	return status;
+}
+
+/* Both return an exit status, or < 0 with a sentence. */
 static int run_rungs(struct app *app, const struct ladder_args *args, const char *const *dirs,
                      size_t n_dirs, const json_t *earlier, struct dbt_err *err)
 {
@@ -75,7 +115,8 @@ static int run_rungs(struct app *app, const struct ladder_args *args, const char
 		                             .n_dirs = n_dirs,
 		                             .pattern_ns = args->seconds * 1000000000U };
 	struct dbt_rungs rungs;
-	struct answer answer = { .table = &ladder_rungs_table };
+	struct dbt_sentences notes = { 0 };
+	struct answer answer = { .table = &ladder_rungs_table, .sentences = &notes };
 	dbt_autofree struct rung_row *rows = NULL;
 	json_t *more = ladder_rungs_more();
 	int r = dbt_rungs_measure(&app->ctx, &opts, &rungs, err);
@@ -85,7 +126,7 @@ static int run_rungs(struct app *app, const struct ladder_args *args, const char
 		return r;
 	}
 	rows = calloc(rungs.n, sizeof(*rows));
-	if (!rows || !more) {
+	if (!rows || !more || ladder_rungs_notes(&rungs, &notes) < 0) {
 		r = dbt_err_sys(err, -ENOMEM, "cannot show the ladder");
 	} else {
 		ladder_rungs_rows(&rungs, earlier, rows);
@@ -93,7 +134,10 @@ static int run_rungs(struct app *app, const struct ladder_args *args, const char
 		answer.rows.more = more;
 		r = show(app, args, &answer, err);
 	}
+	if (r == 0)
+		r = tell_failed_rungs(&rungs);
 	json_decref(more);
+	dbt_sentences_release(&notes);
 	dbt_rungs_release(&rungs);
 	return r;
 }
@@ -112,8 +156,11 @@ static int show_dna(struct app *app, const struct ladder_args *args, const struc
 		return dbt_err_sys(err, -ENOMEM, "cannot show the experiment");
 	more = ladder_dna_more(dna, &conclusion);
 	answer.rows = TABLE_ROWS(rows, ladder_dna_rows(dna, dirs, earlier, rows));
+	if (earlier && !(rows[0].before_ns > 0))
+		msg_tell(app, MSG_WARNING, "'%s' has no times at 2^%u: nothing stands beside",
+		         args->compare, dna->max_bits);
 	answer.rows.more = more;
-	answer.conclusion = &conclusion;
+	answer.sentences = &conclusion;
 	r = more ? show(app, args, &answer, err)
 	         : dbt_err_sys(err, -ENOMEM, "cannot show the experiment");
 	json_decref(more);
@@ -121,21 +168,23 @@ static int show_dna(struct app *app, const struct ladder_args *args, const struc
 	return r;
 }
 
-/* The exponent of the longest text that max_bytes allows. */
+/* The exponent of the longest text. The option's bounds are kept already. */
 static int bits_of(uint64_t max_bytes, unsigned *ret, struct dbt_err *err)
 {
-	unsigned bits = DBT_DNA_BITS_LIMIT;
+	char below[DBT_UNITS_TEXT_BYTES], above[DBT_UNITS_TEXT_BYTES];
+	unsigned bits = DBT_DNA_MIN_BITS;
 
 	if (max_bytes == 0) {
 		*ret = DBT_DNA_MAX_BITS;
 		return 0;
 	}
-	if (max_bytes < UINT64_C(1) << DBT_DNA_MIN_BITS ||
-	    max_bytes > UINT64_C(1) << DBT_DNA_BITS_LIMIT)
-		return dbt_err_set(err, DBT_ERR_USAGE, -ERANGE,
-		                   "--max takes 32K to 4G: the length of the longest text");
-	while (UINT64_C(1) << bits > max_bytes)
-		bits--;
+	while (UINT64_C(1) << bits < max_bytes)
+		bits++;
+	if (UINT64_C(1) << bits != max_bytes)
+		return dbt_err_set(err, DBT_ERR_USAGE, -EINVAL,
+		                   "'--max' takes a power of two, such as %s or %s",
+		                   dbt_units_size(UINT64_C(1) << (bits - 1), below),
+		                   dbt_units_size(UINT64_C(1) << bits, above));
 	*ret = bits;
 	return 0;
 }
@@ -152,8 +201,43 @@ static int run_dna(struct app *app, const struct ladder_args *args, const char *
 	if (r < 0)
 		return r;
 	r = show_dna(app, args, &dna, dirs, n_dirs, earlier, err);
+	if (r == 0)
+		r = tell_failed_files(&dna, dirs, n_dirs);
 	dbt_dna_release(&dna);
 	return r;
+}
+
+static int check_dirs(const char *const *dirs, size_t n, struct dbt_err *err)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < n; i++) {
+		int r = stat(dirs[i], &st) < 0 ? -errno : S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
+
+		if (r < 0)
+			return dbt_err_sys(err, r, "cannot measure '%s'; nothing was measured",
+			                   dirs[i]);
+	}
+	return 0;
+}
+
+/* Whatever can be told before the measurement is. */
+static int check(const struct ladder_args *args, const char *const *dirs, size_t n,
+                 json_t **ret_earlier, struct dbt_err *err)
+{
+	int r = 0;
+
+	if (args->max_bytes > 0 && !args->dna)
+		return dbt_err_set(err, DBT_ERR_USAGE, -EINVAL, "--max goes with --dna");
+	if (args->seconds > 0 && args->dna)
+		return dbt_err_set(err, DBT_ERR_USAGE, -EINVAL, "--seconds goes without --dna");
+	if (args->svg)
+		r = ladder_check_svg(args->svg, args->compare, err);
+	if (r == 0)
+		r = check_dirs(dirs, n, err);
+	return r == 0 && args->compare
+	               ? ladder_load_earlier(args->compare, args->dna, ret_earlier, err)
+	               : r;
 }
 
 static int run(struct app *app, void *data, char **operands, size_t n_operands)
@@ -162,21 +246,12 @@ static int run(struct app *app, void *data, char **operands, size_t n_operands)
 	const char *const *dirs = (const char *const *)operands;
 	json_t *earlier = NULL;
 	struct dbt_err err;
-	int r = 0;
+	int r = check(args, dirs, n_operands, &earlier, &err);
 
-	if (args->max_bytes > 0 && !args->dna)
-		r = dbt_err_set(&err, DBT_ERR_USAGE, -EINVAL, "--max goes with --dna");
-	else if (args->seconds > 0 && args->dna)
-		r = dbt_err_set(&err, DBT_ERR_USAGE, -EINVAL, "--seconds goes without --dna");
-	else if (args->seconds > MAX_SECONDS)
-		r = dbt_err_set(&err, DBT_ERR_USAGE, -ERANGE, "--seconds takes at most %d",
-		                MAX_SECONDS);
-	if (r == 0 && args->compare)
-		r = ladder_load_earlier(args->compare, &earlier, &err);
 	if (r == 0)
 		r = (args->dna ? run_dna : run_rungs)(app, args, dirs, n_operands, earlier, &err);
 	json_decref(earlier);
-	return r < 0 ? msg_fail(&err) : EXIT_DONE;
+	return r < 0 ? msg_fail(&err) : r;
 }
 
 static bool wants_series(const void *args)
@@ -191,11 +266,15 @@ static const struct opt_spec opts[] = {
 	{ .name = "max",
 	  .kind = OPT_BYTES,
 	  .at = offsetof(struct ladder_args, max_bytes),
+	  .least = UINT64_C(1) << DBT_DNA_MIN_BITS,
+	  .most = UINT64_C(1) << DBT_DNA_BITS_LIMIT,
 	  .metavar = "SIZE",
-	  .help = "with --dna: the longest text (32M)" },
+	  .help = "with --dna: the longest text, a power of two (32M)" },
 	{ .name = "seconds",
 	  .kind = OPT_NUMBER,
 	  .at = offsetof(struct ladder_args, seconds),
+	  .least = 1,
+	  .most = 60,
 	  .metavar = "N",
 	  .help = "time for each pattern on a device at most (3)" },
 	{ .name = "svg",

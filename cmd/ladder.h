@@ -12,8 +12,9 @@
 #include <jansson.h>
 #include <stddef.h>
 
-/* An earlier answer of --json; NULL in the functions below when there is none. */
-int ladder_load_earlier(const char *file, json_t **ret, struct dbt_err *err);
+/* An earlier answer of --json, with or without --dna; NULL in the functions below when there is
+ * none. On success the caller has a reference. */
+int ladder_load_earlier(const char *file, bool dna, json_t **ret, struct dbt_err *err);
 
 /* --- rungs --- */
 
@@ -27,6 +28,10 @@ extern const struct table_spec ladder_rungs_table;
 /* rows: as many as there are rungs. */
 void ladder_rungs_rows(const struct dbt_rungs *rungs, const json_t *earlier, struct rung_row *rows);
 
+/* What to know about single rungs, for below the table. Returns 0 or -ENOMEM; on success the caller
+ * releases. */
+int ladder_rungs_notes(const struct dbt_rungs *rungs, struct dbt_sentences *ret);
+
 /* The keys beside the array; NULL when out of memory. */
 json_t *ladder_rungs_more(void);
 
@@ -37,7 +42,7 @@ struct series_row {
 	const struct dbt_dna_point *points; /* of one series, by length */
 	size_t n;
 	const char *dir;  /* NULL for memory */
-	double before_ns; /* at the longest length, in the earlier answer; 0 there is none */
+	double before_ns; /* at the same length in the earlier answer; 0 there is none */
 };
 extern const struct table_spec ladder_dna_table;
 
@@ -48,7 +53,10 @@ json_t *ladder_dna_more(const struct dbt_dna *dna, const struct dbt_sentences *c
 
 /* --- the picture --- */
 
-/* Draws the JSON object of an answer. */
+/* Can the file be written? Told before a minute is spent. It must be none that is read. */
+int ladder_check_svg(const char *file, const char *read_file_or_null, struct dbt_err *err);
+
+/* Draws the JSON object of an answer. A picture that was there stays until the new one is whole. */
 int ladder_write_svg(const json_t *answer, const char *file, struct dbt_err *err);
 
 /* A bar for a terminal, one character for a third of a decade above floor_ns: buf is returned. */

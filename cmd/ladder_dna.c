@@ -132,7 +132,7 @@ static json_t *get_rounds(const void *row)
 
 static json_t *get_point_proved(const void *row)
 {
-	return json_boolean(point(row)->proved);
+	return dbt_dna_is_cold(point(row)->mode) ? json_boolean(point(row)->proved) : json_null();
 }
 
 static json_t *get_cache_misses(const void *row)
@@ -158,7 +158,7 @@ static const struct column point_columns[] = {
 	{ .key = "proved",
 	  .type = COLUMN_BOOL,
 	  .get = get_point_proved,
-	  .help = "the disks' own counters saw the reads" },
+	  .help = "cold reads: the disks' own counters saw them" },
 	{ .key = "cache_misses",
 	  .type = COLUMN_REAL,
 	  .get = get_cache_misses,
@@ -209,7 +209,7 @@ static const struct column columns[] = {
 	{ .key = "before_ns",
 	  .type = COLUMN_NS,
 	  .get = get_before,
-	  .help = "longest_ns in the answer that --compare names" },
+	  .help = "at the same length in the answer that --compare names" },
 	{ .key = "change", .type = COLUMN_REAL, .get = get_change, .help = "now against before" },
 	{ .key = "bar",
 	  .shown = true,
@@ -232,6 +232,20 @@ static const struct column columns[] = {
 
 const struct table_spec ladder_dna_table = { .key = "series", .columns = columns };
 
+/* The time that a series has at a length. */
+static double time_in(const json_t *earlier_series, uint64_t bytes)
+{
+	const json_t *points = json_object_get(earlier_series, points_table.key), *item;
+	size_t i;
+
+	json_array_foreach(points, i, item)
+	{
+		if ((uint64_t)json_integer_value(json_object_get(item, "bytes")) == bytes)
+			return json_number_value(json_object_get(item, "ns"));
+	}
+	return 0;
+}
+
 static double earlier_time(const json_t *earlier, const struct series_row *row)
 {
 	const json_t *list = json_object_get(earlier, ladder_dna_table.key), *item;
@@ -239,10 +253,12 @@ static double earlier_time(const json_t *earlier, const struct series_row *row)
 	double ns = 0;
 	size_t i;
 
-	json_array_foreach(list, i, item) if (id && dir &&
-	                                      json_equal(json_object_get(item, "id"), id) &&
-	                                      json_equal(json_object_get(item, "directory"), dir))
-		ns = json_number_value(json_object_get(item, "longest_ns"));
+	json_array_foreach(list, i, item)
+	{
+		if (id && dir && json_equal(json_object_get(item, "id"), id) &&
+		    json_equal(json_object_get(item, "directory"), dir))
+			ns = time_in(item, UINT64_C(1) << row->dna->max_bits);
+	}
 	json_decref(id);
 	json_decref(dir);
 	return ns;

@@ -1,8 +1,11 @@
 /* The table of rungs. */
+#include "base/vec.h"
 #include "cmd/ladder.h"
 
+#include <errno.h>
 #include <langinfo.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const double BAR_FLOOR_NS = 0.2;
@@ -220,26 +223,35 @@ static const struct column columns[] = {
 	  .get = get_proved,
 	  .help = "the disks' own counters saw the reads" },
 	{ .key = "note",
-	  .shown = true,
 	  .wrap = true,
 	  .get = get_note,
-	  .help = "what to know about it" },
+	  .help = "what to know about it; told below the table, too" },
 	{ 0 },
 };
 
 const struct table_spec ladder_rungs_table = { .key = "rungs", .columns = columns };
 
-static double earlier_latency(const json_t *earlier, const char *name)
+/* A latency of memory can be compared only where the reads were spread over as much. */
+static bool is_same_rung(const struct dbt_rung *rung, const json_t *name, const json_t *item)
+{
+	return json_equal(json_object_get(item, "rung"), name) &&
+	       (rung->kind == DBT_RUNG_DEVICE ||
+	        (uint64_t)json_integer_value(json_object_get(item, "set")) == rung->set_bytes);
+}
+
+static double earlier_latency(const json_t *earlier, const struct dbt_rung *rung)
 {
 	const json_t *list = json_object_get(earlier, ladder_rungs_table.key);
-	json_t *shown = table_json_text(name), *item;
+	json_t *name = table_json_text(rung->name), *item;
 	double ns = 0;
 	size_t i;
 
-	json_array_foreach(list, i,
-	                   item) if (shown && json_equal(json_object_get(item, "rung"), shown)) ns =
-		json_number_value(json_object_get(item, "latency_ns"));
-	json_decref(shown);
+	json_array_foreach(list, i, item)
+	{
+		if (name && is_same_rung(rung, name, item))
+			ns = json_number_value(json_object_get(item, "latency_ns"));
+	}
+	json_decref(name);
 	return ns;
 }
 
@@ -249,8 +261,29 @@ void ladder_rungs_rows(const struct dbt_rungs *rungs, const json_t *earlier, str
 		rows[i] = (struct rung_row){
 			.rung = &rungs->items[i],
 			.above = i > 0 ? &rungs->items[i - 1] : NULL,
-			.before_ns = earlier_latency(earlier, rungs->items[i].name),
+			.before_ns = earlier_latency(earlier, &rungs->items[i]),
 		};
+}
+
+int ladder_rungs_notes(const struct dbt_rungs *rungs, struct dbt_sentences *ret)
+{
+	struct dbt_sentences notes = { 0 };
+
+	for (size_t i = 0; i < rungs->n; i++) {
+		const struct dbt_rung *rung = &rungs->items[i];
+		char **slot = rung->note ? dbt_vec_push(&notes) : NULL;
+
+		if (!rung->note)
+			continue;
+		if (slot && asprintf(slot, "%s: %s", rung->name, rung->note) >= 0)
+			continue;
+		if (slot)
+			*slot = NULL;
+		dbt_sentences_release(&notes);
+		return -ENOMEM;
+	}
+	*ret = notes;
+	return 0;
 }
 
 json_t *ladder_rungs_more(void)

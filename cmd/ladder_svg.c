@@ -1,14 +1,18 @@
 /* The pictures of the ladder: bars for the rungs, lines for the DNA experiment. Every mark carries
  * the number it stands for. */
+#include "base/cleanup.h"
 #include "base/units.h"
 #include "cmd/ladder.h"
 #include "cmd/svg.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static double number(const json_t *object, const char *key)
 {
@@ -281,20 +285,97 @@ static void draw_dna(FILE *out, const json_t *answer)
 	svg_end(out);
 }
 
-int ladder_write_svg(const json_t *answer, const char *file, struct dbt_err *err)
+/* A device, a pipe or a terminal is written to as it is. */
+static bool is_replaced(const char *file)
 {
-	FILE *out = fopen(file, "we");
+	struct stat st;
+
+	return stat(file, &st) < 0 || S_ISREG(st.st_mode);
+}
+
+/* The directory that holds the name. The caller frees; NULL when out of memory. */
+static char *directory_of(const char *file)
+{
+	const char *slash = strrchr(file, '/');
+
+	return !slash ? strdup(".") : strndup(file, slash == file ? 1 : (size_t)(slash - file));
+}
+
+int ladder_check_svg(const char *file, const char *read_file_or_null, struct dbt_err *err)
+{
+	dbt_autofree char *dir = directory_of(file);
+	struct stat st, other;
+	bool is_there = stat(file, &st) == 0;
+
+	if (!dir)
+		return dbt_err_sys(err, -ENOMEM, "cannot write '%s'", file);
+	if (is_there && read_file_or_null && stat(read_file_or_null, &other) == 0 &&
+	    st.st_dev == other.st_dev && st.st_ino == other.st_ino)
+		return dbt_err_set(err, DBT_ERR_USAGE, -EINVAL,
+		                   "'%s' cannot be both compared with and drawn to; name another "
+		                   "file after --svg",
+		                   file);
+	if (is_there && S_ISDIR(st.st_mode))
+		return dbt_err_sys(err, -EISDIR, "cannot write '%s'", file);
+	if (is_there && access(file, W_OK) < 0)
+		return dbt_err_sys(err, -errno, "cannot write '%s'", file);
+	if (is_replaced(file) && access(dir, W_OK | X_OK) < 0)
+		return dbt_err_sys(err, -errno, "cannot write '%s' into '%s'", file, dir);
+	return 0;
+}
+
+static int draw_to(FILE *out, const json_t *answer)
+{
 	bool failed;
 
-	if (!out)
-		return dbt_err_sys(err, -errno, "cannot write '%s'", file);
 	if (json_object_get(answer, ladder_dna_table.key))
 		draw_dna(out, answer);
 	else
 		draw_rungs(out, answer);
 	failed = ferror(out) != 0;
-	if (fclose(out) != 0 || failed)
-		return dbt_err_sys(err, errno ? -errno : -EIO,
-		                   "cannot write '%s'; what is there is not complete", file);
-	return 0;
+	return fclose(out) != 0 || failed ? (errno ? -errno : -EIO) : 0;
+}
+
+/* Under another name first; real is no symbolic link. */
+static int replace(const json_t *answer, const char *real)
+{
+	const mode_t mask = umask(0);
+	dbt_autofree char *temp = NULL;
+	FILE *out;
+	int fd, r;
+
+	(void)umask(mask);
+	if (asprintf(&temp, "%s.XXXXXX", real) < 0) {
+		temp = NULL;
+		return -ENOMEM;
+	}
+	fd = mkostemp(temp, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	(void)fchmod(fd, 0666 & ~mask);
+	out = fdopen(fd, "w");
+	if (!out)
+		(void)close(fd);
+	r = out ? draw_to(out, answer) : -ENOMEM;
+	if (r == 0 && rename(temp, real) < 0)
+		r = -errno;
+	if (r < 0)
+		(void)unlink(temp);
+	return r;
+}
+
+int ladder_write_svg(const json_t *answer, const char *file, struct dbt_err *err)
+{
+	dbt_autofree char *real = realpath(file, NULL);
+	FILE *out;
+	int r;
+
+	errno = 0;
+	if (is_replaced(file)) {
+		r = replace(answer, real ? real : file);
+	} else {
+		out = fopen(file, "we");
+		r = out ? draw_to(out, answer) : -errno;
+	}
+	return r < 0 ? dbt_err_sys(err, r, "cannot draw '%s'", file) : 0;
 }

@@ -106,18 +106,28 @@ static int unknown_column(const struct table_spec *spec, const char *name, size_
 	return r;
 }
 
-static void select_default(const struct table_spec *spec, bool json, struct selection *sel)
+enum answer_form { FORM_TEXT = 0, FORM_TEXT_FOR_PROGRAMS, FORM_JSON };
+
+static enum answer_form form_of(const struct global_args *args)
+{
+	return args->json                 ? FORM_JSON
+	       : args->raw || args->pairs ? FORM_TEXT_FOR_PROGRAMS
+	                                  : FORM_TEXT;
+}
+
+static void select_default(const struct table_spec *spec, enum answer_form form,
+                           struct selection *sel)
 {
 	sel->n = 0;
 	for (const struct column *c = spec->columns; c->key && sel->n < MAX_COLUMNS; c++)
-		if (json ? !c->text_only : c->shown)
+		if (form == FORM_JSON ? !c->text_only : c->shown && !(form && c->text_only))
 			sel->columns[sel->n++] = c;
 }
 
-static void select_all(const struct table_spec *spec, bool json, struct selection *sel)
+static void select_all(const struct table_spec *spec, enum answer_form form, struct selection *sel)
 {
 	for (const struct column *c = spec->columns; c->key && sel->n < MAX_COLUMNS; c++)
-		if (json ? !c->text_only : !c->json_only)
+		if (form == FORM_JSON ? !c->text_only : !c->json_only && !(form && c->text_only))
 			sel->columns[sel->n++] = c;
 }
 
@@ -137,9 +147,9 @@ static int select_columns(const struct table_spec *spec, const struct global_arg
 
 	sel->n = 0;
 	if (args->all_columns)
-		select_all(spec, args->json, sel);
+		select_all(spec, form_of(args), sel);
 	else if (!list || *list == '+')
-		select_default(spec, args->json, sel);
+		select_default(spec, form_of(args), sel);
 	if (!list)
 		return 0;
 	for (list += *list == '+'; *list; list += *list == ',') {
@@ -238,7 +248,7 @@ json_t *table_json_rows(const struct table_spec *spec, struct table_rows rows)
 {
 	struct selection sel;
 
-	select_default(spec, true, &sel);
+	select_default(spec, FORM_JSON, &sel);
 	return rows_array(&sel, rows);
 }
 
@@ -370,7 +380,8 @@ static int add_columns(struct libscols_table *table, const struct selection *sel
 {
 	for (size_t i = 0; i < sel->n; i++) {
 		const struct column *c = sel->columns[i];
-		int flags = (is_right(c) ? SCOLS_FL_RIGHT : 0) | (c->wrap ? SCOLS_FL_WRAP : 0);
+		int flags = (is_right(c) ? SCOLS_FL_RIGHT : 0) | (c->wrap ? SCOLS_FL_WRAP : 0) |
+		            (c->text_only ? SCOLS_FL_TRUNC : 0);
 		char header[64];
 		size_t n = 0;
 

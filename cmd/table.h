@@ -37,7 +37,7 @@ struct column {
 	const char *help;  /* one line, lower case */
 	bool shown;        /* in the default text table; JSON has every column */
 	bool json_only;    /* never a text column: nested arrays */
-	bool text_only;    /* drawn for people: not in JSON */
+	bool text_only;    /* drawn for people: not in JSON; with -r and -P only when named */
 	bool right;        /* numbers are right-aligned without it */
 	bool wrap;         /* prose: wrapped on a terminal that is too narrow */
 	double width_hint; /* for libsmartcols: below 1 a share of the width, else characters */

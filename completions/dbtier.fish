@@ -153,7 +153,7 @@ function __dbtier_all_columns
             printf '%s\t%s\n' change 'latency now against before'
             printf '%s\t%s\n' bar 'latency, three characters for a factor of ten'
             printf '%s\t%s\n' proved 'the disks\' own counters saw the reads'
-            printf '%s\t%s\n' note 'what to know about it'
+            printf '%s\t%s\n' note 'what to know about it; told below the table, too'
         case promote
             printf '%s\t%s\n' id 'number of the promotion'
             printf '%s\t%s\n' name 'name of the database'
@@ -280,7 +280,7 @@ complete -c dbtier -n '__dbtier_is diagnose' -l replay -r -d 'answer from such a
 complete -c dbtier -n '__dbtier_is diagnose' -l no-probe -d 'measure no device; use what was measured within a day'
 complete -c dbtier -n '__dbtier_is diagnose' -l no-trace -d 'do not use the kernel\'s tracing'
 complete -c dbtier -n '__dbtier_is ladder' -l dna -d 'count letters in order and at random instead'
-complete -c dbtier -n '__dbtier_is ladder' -l max -x -d 'with --dna: the longest text (32M)'
+complete -c dbtier -n '__dbtier_is ladder' -l max -x -d 'with --dna: the longest text, a power of two (32M)'
 complete -c dbtier -n '__dbtier_is ladder' -l seconds -x -d 'time for each pattern on a device at most (3)'
 complete -c dbtier -n '__dbtier_is ladder' -l svg -r -d 'draw the answer'
 complete -c dbtier -n '__dbtier_is ladder' -l compare -r -d 'an earlier answer of --json to put beside this one'

@@ -73,6 +73,11 @@ static int conclude_growth(const struct dbt_dna *dna, struct dbt_sentences *to)
 
 	if (order <= 0 || first <= 0 || last <= 0)
 		return 0;
+	if (dna->max_bits == DBT_DNA_MIN_BITS)
+		return say(to,
+		           "Memory at 2^%u: a byte takes %s counted in order, %s in random order. "
+		           "Only a longer text shows what grows.",
+		           dna->max_bits, dbt_units_short(order, a), dbt_units_short(last, b));
 	return say(to,
 	           "Memory: counted in order a byte takes %s at 2^%u; in random order %s at 2^%u "
 	           "and %s at 2^%u, %.1f times as long as in order.",
@@ -81,17 +86,17 @@ static int conclude_growth(const struct dbt_dna *dna, struct dbt_sentences *to)
 	           last / order);
 }
 
-/* How much of the growth goes away when one cause is taken out. */
+/* How much of the growth goes away when one cause is taken out; there is some. */
 static int add_cause(const struct dbt_dna *dna, enum dbt_dna_mode without, const char *cause,
                      struct dbt_sentences *to)
 {
 	double first = memory_ns(dna, DBT_DNA_MEMORY_SHUFFLED, DBT_DNA_MIN_BITS);
 	double last = memory_ns(dna, DBT_DNA_MEMORY_SHUFFLED, dna->max_bits);
 	double less = memory_ns(dna, without, dna->max_bits);
-	double share = last > first ? (last - less) / (last - first) : 0;
+	double share = (last - less) / (last - first);
 	char a[DBT_UNITS_TEXT_BYTES], b[DBT_UNITS_TEXT_BYTES];
 
-	if (first <= 0 || less <= 0 || last - first < NOISE * last)
+	if (less <= 0)
 		return 0;
 	if (share < NOISE)
 		return say(to, "%s takes it from %s to %s at 2^%u: no gain.", cause,
@@ -101,6 +106,15 @@ static int add_cause(const struct dbt_dna *dna, enum dbt_dna_mode without, const
 	           100 * (share < 1 ? share : 1));
 }
 
+/* Does random order take longer in the longest text than in the shortest? */
+static bool grows(const struct dbt_dna *dna)
+{
+	double first = memory_ns(dna, DBT_DNA_MEMORY_SHUFFLED, DBT_DNA_MIN_BITS);
+	double last = memory_ns(dna, DBT_DNA_MEMORY_SHUFFLED, dna->max_bits);
+
+	return first > 0 && last - first >= NOISE * last;
+}
+
 static int conclude_causes(const struct dbt_dna *dna, struct dbt_sentences *to)
 {
 	double shuffled = memory_ns(dna, DBT_DNA_MEMORY_SHUFFLED, dna->max_bits);
@@ -108,6 +122,14 @@ static int conclude_causes(const struct dbt_dna *dna, struct dbt_sentences *to)
 	char a[DBT_UNITS_TEXT_BYTES];
 	int r;
 
+	if (dna->max_bits == DBT_DNA_MIN_BITS)
+		return 0;
+	if (!grows(dna))
+		return say(
+			to,
+			"Up to 2^%u random order takes no longer than in the shortest text: there "
+			"is nothing to explain yet.",
+			dna->max_bits);
 	if (dna->huge_share > 0.9)
 		r = add_cause(dna, DBT_DNA_MEMORY_HUGE, "Fewer address translations (huge pages)",
 		              to);
@@ -118,12 +140,11 @@ static int conclude_causes(const struct dbt_dna *dna, struct dbt_sentences *to)
 		r = add_cause(dna, DBT_DNA_MEMORY_SMALL_INDEX,
 		              "An index that stays in the cache instead of one that is streamed",
 		              to);
-	if (r == 0 && shuffled > 0 && waiting > shuffled)
+	if (r == 0 && waiting > (1 + NOISE) * shuffled)
 		r = say(to,
-		        "What is left is waiting for memory: when each read needs the one before, "
-		        "a "
-		        "byte takes %s; independent reads overlap, %.0f at a time.",
-		        dbt_units_short(waiting, a), waiting / shuffled);
+		        "When each read needs the one before, a byte takes %s: that is how long a "
+		        "read waits at 2^%u; independent reads overlap, %.1f at a time.",
+		        dbt_units_short(waiting, a), dna->max_bits, waiting / shuffled);
 	return r;
 }
 
@@ -189,6 +210,9 @@ static int conclude_dir(const struct dbt_dna *dna, const char *name, size_t dir,
 		        "A random byte of '%s' takes %s: %.0f times as long as one in order from "
 		        "there, %.0f times as long as a random byte of memory.",
 		        name, dbt_units_short(cold->ns, a), cold->ns / order, cold->ns / memory);
+	if (r == 0 && dbt_dna_failed(dna, dir))
+		return say(to, "'%s' could not be measured: %s.", name,
+		           cold && cold->note ? cold->note : "not measured");
 	if (r == 0 && cold && !cold->known)
 		r = say(to, "Cold reads of '%s' are not told: %s.", name,
 		        cold->note ? cold->note : "not measured");

@@ -117,11 +117,29 @@ static int run_patterns(const struct dbt_ctx *ctx, const struct dbt_probe_target
 	return 0;
 }
 
-static int probe(const struct dbt_ctx *ctx, const char *const *paths, size_t n_paths,
-                 uint64_t pattern_ns, struct dbt_rung *rung, struct dbt_err *err)
+/* Fills what is known of the place behind fd. */
+static int locate(const struct dbt_ctx *ctx, const struct dbt_mounts *mounts, int fd,
+                  const struct dbt_speeds *speeds, struct dbt_rung *rung, struct dbt_err *err)
+{
+	struct dbt_place place;
+	int r = dbt_place_of_fd(ctx, mounts, fd, speeds, &place, err);
+
+	if (r < 0)
+		return r;
+	rung->size_bytes = place.size_bytes;
+	rung->tier = place.tier;
+	free(rung->device);
+	rung->device = place.device ? strdup(place.device) : NULL;
+	dbt_place_release(&place);
+	fill_book(rung);
+	return 0;
+}
+
+static int probe(const struct dbt_ctx *ctx, const struct dbt_mounts *mounts,
+                 const char *const *paths, size_t n_paths, uint64_t pattern_ns,
+                 struct dbt_rung *rung, struct dbt_err *err)
 {
 	dbt_autoclose int fd = open(paths[0], O_PATH | O_CLOEXEC);
-	struct dbt_mounts *mounts = NULL;
 	struct dbt_place place = { 0 };
 	struct dbt_speeds speeds = { 0 };
 	const struct dbt_probe_target target = { paths, n_paths, &place };
@@ -129,28 +147,16 @@ static int probe(const struct dbt_ctx *ctx, const char *const *paths, size_t n_p
 
 	if (fd < 0)
 		return dbt_err_sys(err, -errno, "cannot open '%s'", paths[0]);
-	r = dbt_mounts_new(ctx, &mounts, err);
-	if (r == 0)
-		r = dbt_place_of_fd(ctx, mounts, fd, NULL, &place, err);
+	r = dbt_place_of_fd(ctx, mounts, fd, NULL, &place, err);
 	if (r == 0) {
-		rung->size_bytes = place.size_bytes;
 		r = run_patterns(ctx, &target, pattern_ns, rung, &speeds, err);
 		dbt_place_release(&place);
 	}
-	if (r == 0)
-		r = dbt_place_of_fd(ctx, mounts, fd, &speeds, &place, err);
-	if (r == 0) {
-		rung->tier = place.tier;
-		rung->device = place.device ? strdup(place.device) : NULL;
-		dbt_place_release(&place);
-		fill_book(rung);
-	}
-	dbt_mounts_free(mounts);
-	return r;
+	return r < 0 ? r : locate(ctx, mounts, fd, &speeds, rung, err);
 }
 
-static int probe_new_file(const struct dbt_ctx *ctx, uint64_t pattern_ns, struct dbt_rung *rung,
-                          struct dbt_err *err)
+static int probe_new_file(const struct dbt_ctx *ctx, const struct dbt_mounts *mounts,
+                          uint64_t pattern_ns, struct dbt_rung *rung, struct dbt_err *err)
 {
 	struct dbt_dnafile file;
 	char path[64];
@@ -160,28 +166,49 @@ static int probe_new_file(const struct dbt_ctx *ctx, uint64_t pattern_ns, struct
 	if (r < 0)
 		return r == -ECANCELED || r == -ENOMEM ? r : set_note(rung, err->text);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", file.fd);
-	r = probe(ctx, paths, 1, pattern_ns, rung, err);
+	r = probe(ctx, mounts, paths, 1, pattern_ns, rung, err);
 	dbt_dnafile_close(&file);
 	if (r == 0)
 		r = set_note(rung, "on a temporary file of 128 MiB: near seeks only");
 	return r;
 }
 
+static int probe_files_or_new(const struct dbt_ctx *ctx, const struct dbt_mounts *mounts,
+                              uint64_t pattern_ns, struct dbt_rung *rung, struct dbt_err *err)
+{
+	struct dbt_probe_files files = { 0 };
+	int r = dbt_probe_files_find(rung->name, &files, err);
+
+	if (r == 0 && bytes_of(&files) >= ENOUGH_BYTES)
+		r = probe(ctx, mounts, (const char *const *)files.items, files.n, pattern_ns, rung,
+		          err);
+	else if (r == 0 || r == -ENODATA)
+		r = probe_new_file(ctx, mounts, pattern_ns, rung, err);
+	dbt_probe_files_release(&files);
+	return r;
+}
+
 int dbt_devrung_measure(const struct dbt_ctx *ctx, uint64_t pattern_ns, struct dbt_rung *rung,
                         struct dbt_err *err)
 {
-	struct dbt_probe_files files = { 0 };
-	struct stat st;
-	int r = stat(rung->name, &st) < 0 ? -errno : S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
+	dbt_autoclose int fd = open(rung->name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct dbt_mounts *mounts = NULL;
+	int r;
 
+	if (fd < 0)
+		return dbt_err_sys(err, -errno, "cannot measure '%s'", rung->name);
+	r = dbt_mounts_new(ctx, &mounts, err);
+	if (r == 0)
+		r = locate(ctx, mounts, fd, NULL, rung, err);
+	if (r == 0 && rung->tier == DBT_TIER_RAM)
+		r = set_note(rung, "lies in memory: no device to measure");
+	else if (r == 0)
+		r = probe_files_or_new(ctx, mounts, pattern_ns, rung, err);
+	dbt_mounts_free(mounts);
+	if (r == -ECANCELED || r == -ENOMEM)
+		return r;
 	if (r < 0)
-		return dbt_err_sys(err, r, "cannot measure '%s'", rung->name);
-	rung->tier = DBT_TIER_UNKNOWN;
-	r = dbt_probe_files_find(rung->name, &files, err);
-	if (r == 0 && bytes_of(&files) >= ENOUGH_BYTES)
-		r = probe(ctx, (const char *const *)files.items, files.n, pattern_ns, rung, err);
-	else if (r == 0 || r == -ENODATA)
-		r = probe_new_file(ctx, pattern_ns, rung, err);
-	dbt_probe_files_release(&files);
-	return r;
+		r = set_note(rung, err->text);
+	rung->failed = rung->lat_ns <= 0 && rung->tier != DBT_TIER_RAM;
+	return r < 0 ? dbt_err_sys(err, r, "cannot keep a measurement") : 0;
 }

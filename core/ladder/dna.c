@@ -54,7 +54,7 @@ struct work {
 	const struct dbt_dna_opts *opts;
 	struct dbt_events events;
 	struct dbt_dnafile *files; /* one for each directory */
-	size_t n_files;
+	char **failures;           /* why a directory has none; NULL it has */
 	struct dbt_dna *dna;
 };
 
@@ -84,6 +84,32 @@ static int choose_bits(struct work *w, struct dbt_err *err)
 	return 0;
 }
 
+/* What one directory cannot do is no end for the others. */
+static bool ends_all(const struct dbt_err *err, int code)
+{
+	return code == -ECANCELED || code == -ENOMEM || err->kind == DBT_ERR_VERIFY;
+}
+
+static int keep_failure(struct dbt_err *err, char **ret)
+{
+	*ret = strdup(err->text);
+	return *ret ? 0 : dbt_err_sys(err, -ENOMEM, "cannot keep a measurement");
+}
+
+static int run_file_point(const struct dbt_dnarun *run, const char *failure,
+                          struct dbt_dna_point *point, struct dbt_err *err)
+{
+	int r;
+
+	if (failure) {
+		point->cache_misses = point->tlb_misses = -1;
+		point->note = strdup(failure);
+		return point->note ? 0 : dbt_err_sys(err, -ENOMEM, "cannot keep a measurement");
+	}
+	r = dbt_dnarun(run, point, err);
+	return r < 0 && !ends_all(err, r) ? keep_failure(err, &point->note) : r;
+}
+
 static int run_point(struct work *w, const struct dbt_dnatext *text, enum dbt_dna_mode mode,
                      size_t dir, struct dbt_err *err)
 {
@@ -99,7 +125,8 @@ static int run_point(struct work *w, const struct dbt_dnatext *text, enum dbt_dn
 	*point = (struct dbt_dna_point){ .mode = mode, .dir = dir, .bits = text->bits };
 	if (w->ctx->progress)
 		w->ctx->progress(w->ctx->progress_data, &progress);
-	return dbt_dnarun(&run, point, err);
+	return dbt_dna_is_file(mode) ? run_file_point(&run, w->failures[dir], point, err)
+	                             : dbt_dnarun(&run, point, err);
 }
 
 static int run_length(struct work *w, unsigned bits, struct dbt_err *err)
@@ -111,7 +138,7 @@ static int run_length(struct work *w, unsigned bits, struct dbt_err *err)
 		return dbt_err_sys(err, r, "cannot get the memory for a text of 2^%u", bits);
 	for (enum dbt_dna_mode mode = 0; mode < DBT_DNA_MEMORY_MODES && r == 0; mode++)
 		r = run_point(w, &text, mode, 0, err);
-	for (size_t dir = 0; dir < w->n_files; dir++)
+	for (size_t dir = 0; dir < w->opts->n_dirs; dir++)
 		for (enum dbt_dna_mode mode = DBT_DNA_MEMORY_MODES; mode < DBT_DNA_MODES && r == 0;
 		     mode++)
 			r = run_point(w, &text, mode, dir, err);
@@ -130,7 +157,10 @@ static int make_files(struct work *w, struct dbt_err *err)
 	if (w->opts->n_dirs == 0)
 		return 0;
 	w->files = calloc(w->opts->n_dirs, sizeof(*w->files));
-	r = w->files ? dbt_dnatext_new(w->ctx, w->dna->max_bits, &text) : -ENOMEM;
+	w->failures = calloc(w->opts->n_dirs, sizeof(*w->failures));
+	for (size_t i = 0; w->files && i < w->opts->n_dirs; i++)
+		w->files[i] = DBT_DNAFILE_NONE;
+	r = w->files && w->failures ? dbt_dnatext_new(w->ctx, w->dna->max_bits, &text) : -ENOMEM;
 	if (r < 0)
 		return dbt_err_sys(err, r, "cannot begin");
 	for (size_t i = 0; i < w->opts->n_dirs && r == 0; i++) {
@@ -141,11 +171,21 @@ static int make_files(struct work *w, struct dbt_err *err)
 		r = dbt_dnafile_new(w->ctx, w->opts->dirs[i],
 		                    dbt_dnatext_letters(&text, DBT_PAGES_SMALL),
 		                    UINT64_C(1) << text.bits, &w->files[i], err);
-		if (r == 0)
-			w->n_files++;
+		if (r < 0 && !ends_all(err, r))
+			r = keep_failure(err, &w->failures[i]);
 	}
 	dbt_dnatext_free(&text);
 	return r;
+}
+
+static void close_files(struct work *w)
+{
+	for (size_t i = 0; w->files && i < w->opts->n_dirs; i++)
+		dbt_dnafile_close(&w->files[i]);
+	for (size_t i = 0; w->failures && i < w->opts->n_dirs; i++)
+		free(w->failures[i]);
+	free(w->files);
+	free(w->failures);
 }
 
 static int by_series(const void *a, const void *b)
@@ -177,9 +217,7 @@ int dbt_dna_run(const struct dbt_ctx *ctx, const struct dbt_dna_opts *opts, stru
 		r = make_files(&w, err);
 	for (unsigned bits = DBT_DNA_MIN_BITS; bits <= dna.max_bits && r == 0; bits++)
 		r = run_length(&w, bits, err);
-	for (size_t i = 0; i < w.n_files; i++)
-		dbt_dnafile_close(&w.files[i]);
-	free(w.files);
+	close_files(&w);
 	dbt_events_close(&w.events);
 	if (r < 0) {
 		dbt_dna_release(&dna);
@@ -197,6 +235,15 @@ void dbt_dna_release(struct dbt_dna *dna)
 	free(dna->items);
 	free(dna->limited);
 	*dna = (struct dbt_dna){ 0 };
+}
+
+bool dbt_dna_failed(const struct dbt_dna *dna, size_t dir)
+{
+	for (size_t i = 0; i < dna->n; i++)
+		if (dbt_dna_is_file(dna->items[i].mode) && dna->items[i].dir == dir &&
+		    dna->items[i].known)
+			return false;
+	return true;
 }
 
 const struct dbt_dna_point *dbt_dna_find(const struct dbt_dna *dna, enum dbt_dna_mode mode,

@@ -59,12 +59,15 @@ struct dbt_dna_opts {
 };
 
 /* The files are nameless (or lose their name at once): no end of the program leaves one. Memory is
- * kept within dbt_arena_limit by stopping at a shorter text. Errors: -ECANCELED, -ENOMEM, a
- * directory that cannot be written to or is full, and -EIO when two ways of counting disagree. On
- * success the caller releases. */
+ * kept within dbt_arena_limit by stopping at a shorter text. The points of a directory that cannot be
+ * written to or read from, or is full, are not known, with a note. Errors: -ECANCELED, -ENOMEM, and
+ * -EIO when two ways of counting disagree. On success the caller releases. */
 int dbt_dna_run(const struct dbt_ctx *ctx, const struct dbt_dna_opts *opts, struct dbt_dna *ret,
                 struct dbt_err *err);
 void dbt_dna_release(struct dbt_dna *dna);
+
+/* Is there no time at all of the directory's file? The notes say why. */
+bool dbt_dna_failed(const struct dbt_dna *dna, size_t dir);
 
 /* NULL when there is none. */
 const struct dbt_dna_point *dbt_dna_find(const struct dbt_dna *dna, enum dbt_dna_mode mode,

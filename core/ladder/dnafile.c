@@ -144,7 +144,7 @@ void dbt_dnafile_close(struct dbt_dnafile *file)
 		(void)close(file->direct_fd);
 	free(file->buffer);
 	dbt_place_release(&file->place);
-	*file = (struct dbt_dnafile){ .fd = -1, .direct_fd = -1 };
+	*file = DBT_DNAFILE_NONE;
 }
 
 int dbt_dnafile_count_order(const struct dbt_ctx *ctx, const struct dbt_dnafile *file, bool direct,

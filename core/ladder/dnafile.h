@@ -18,6 +18,8 @@ struct dbt_dnafile {
 	void *buffer; /* aligned for O_DIRECT */
 };
 
+#define DBT_DNAFILE_NONE ((struct dbt_dnafile){ .fd = -1, .direct_fd = -1 })
+
 enum { DBT_DNAFILE_BUFFER_BYTES = 1 << 20, DBT_DNAFILE_BLOCK_BYTES = 4096 };
 
 /* Writes n bytes to a file in dir, on the device when it returns, and takes them out of the page

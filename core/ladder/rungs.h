@@ -28,6 +28,7 @@ struct dbt_rung {
 	double book_lat_ns;        /* what textbooks say, see dbt_rungs_book */
 	uint64_t book_stream;      /* bytes a second */
 	bool proved;               /* devices: their counters saw all the reads */
+	bool failed;               /* a device that could not be measured; note says why */
 	char *note;                /* NULL none */
 };
 
@@ -46,8 +47,8 @@ struct dbt_rungs_opts {
 };
 
 /* Devices are measured by the probe, on the files below the directory, or on a temporary file
- * without a name where there is too little. A directory that cannot be measured stays in the list
- * with a note. Errors: -ECANCELED, -ENOMEM, a directory that is none. */
+ * without a name where there is too little. A directory that cannot be measured stays in the list,
+ * failed, with a note. Errors: -ECANCELED, -ENOMEM, a directory that is none. */
 int dbt_rungs_measure(const struct dbt_ctx *ctx, const struct dbt_rungs_opts *opts,
                       struct dbt_rungs *ret, struct dbt_err *err);
 void dbt_rungs_release(struct dbt_rungs *rungs);

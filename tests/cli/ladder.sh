@@ -67,15 +67,44 @@ equal "true" "$(jq '.rungs[-1] | .proved and .latency_ns > 0 and .iops > 0 and .
 equal "true" "$(jq '.rungs | map(select(.rung == "memory"))[0] | .latency_ns > 0 and .latency_4k_ns > 0 and .stream > 1e8' "$TMP/rungs.json")" "the memory is measured"
 equal "$(json_numbers "$TMP/rungs.json" '.rungs[].latency_ns')" "$(svg_numbers "$TMP/rungs.svg")" "numbers of the picture of rungs"
 
-# With what was before beside it.
+# With what was before beside it: at the same length, and of the same kind, or not at all.
 expect 0 dbtier ladder --compare "$TMP/rungs.json" --json
 equal "true" "$(jq --slurpfile b "$TMP/rungs.json" '.rungs[0].before_ns == $b[0].rungs[0].latency_ns' "$TMP/out")" "the earlier value"
+jq '(.rungs[] | select(.rung == "memory")).set = 4096' "$TMP/rungs.json" >"$TMP/other.json"
+expect 0 dbtier ladder --compare "$TMP/other.json" --json
+equal "null null" "$(jq -r '.rungs[] | select(.rung == "memory") | "\(.before_ns) \(.change)"' "$TMP/out")" "memory over another length"
 expect 0 dbtier ladder --dna --max 32K --compare "$TMP/dna.json"
 out_has BEFORE_NS
 out_has "memory in order"
+expect 0 dbtier ladder --dna --max 64K --compare "$TMP/dna.json" --json
+equal "true" "$(jq --slurpfile b "$TMP/dna.json" '.series[0].before_ns == ($b[0].series[0].points[] | select(.bytes == 65536).ns)' "$TMP/out")" "the earlier value at the same length"
+cp "$TMP/out" "$TMP/short.json"
+expect 0 dbtier ladder --dna --max 128K --compare "$TMP/short.json" --json
+equal "[null,null]" "$(jq -c '.series[0] | [.before_ns, .change]' "$TMP/out")" "no earlier value at that length"
+err_has "'$TMP/short.json' has no times at 2^17"
+expect 2 dbtier ladder --dna --compare "$TMP/rungs.json"
+err_has "leave out --dna"
+expect 2 dbtier ladder --compare "$TMP/dna.json"
+err_has "add --dna"
+echo '{"rungs": [], "series": []}' >"$TMP/empty.json"
+expect 2 dbtier ladder --compare "$TMP/empty.json"
+err_has "neither rungs nor series"
+expect 1 dbtier ladder --compare "$TMP/disk"
+err_has "is a directory"
+expect 2 dbtier ladder --compare "$TMP/rungs.json" --svg "$TMP/./rungs.json"
+err_has "both compared with and drawn to"
+
+# Tables: for programs without bars, for people with them.
 expect 0 dbtier ladder --dna --max 32K -o id,longest_ns -n -r
 equal "5" "$(grep -c '^memory-' "$TMP/out")" "rows without headings"
 equal "5" "$(wc -l <"$TMP/out")" "nothing but rows for programs"
+for form in -r -P; do
+	expect 0 dbtier ladder --dna --max 32K $form
+	! grep -qE 'BAR|xe2|##' "$TMP/out" || fail "bars with $form"
+done
+expect 0 dbtier ladder --dna --max 32K
+out_has BAR
+out_has "Only a longer text shows what grows."
 
 # Killed or stopped at any moment: nothing is left.
 for wait in 0.05 0.3 1; do
@@ -101,8 +130,14 @@ expect 1 dbtier ladder "$TMP/nowhere"
 err_has "$TMP/nowhere"
 expect 1 dbtier ladder "$TMP/dna.json"
 err_has "not a directory"
-expect 2 dbtier ladder --dna --max 1K
-err_has "--max takes 32K to 4G"
+for size in 0 1K 5G; do
+	expect 2 dbtier ladder --dna --max $size
+	err_has "'--max' takes 32K to 4G"
+done
+expect 2 dbtier ladder --dna --max 100K
+err_has "a power of two, such as 64K or 128K"
+expect 2 dbtier ladder --seconds 0
+err_has "takes 1 to 60"
 expect 2 dbtier ladder --max 1M
 err_has "--dna"
 expect 2 dbtier ladder --dna --seconds 1
@@ -111,11 +146,35 @@ expect 2 dbtier ladder --compare "$TMP/dna.svg"
 err_has "no answer of 'dbtier ladder --json'"
 expect 2 dbtier ladder -o longest_ns
 err_has "unknown column"
-expect 1 dbtier ladder --dna --max 32K --svg "$TMP/nowhere/x.svg"
-err_has "cannot write"
+
+# A picture is refused before anything is measured, and an old one stays until the new one is whole.
+for svg in "$TMP/nowhere/x.svg" "$TMP/disk"; do
+	expect 1 dbtier ladder --dna --max 32K --svg "$svg"
+	err_has "cannot write '$svg'"
+	equal "" "$(cat "$TMP/out")" "measured nothing"
+done
+ln -s rungs.svg "$TMP/link.svg"
+expect 0 dbtier ladder --dna --max 32K --svg "$TMP/link.svg"
+[[ -L $TMP/link.svg ]] || fail "the link to the picture was replaced"
+equal "$(jq -n '5')" "$(grep -c 'data-id=' "$TMP/rungs.svg")" "drawn through the link"
+dbtier ladder --dna --max 32K --svg /dev/stdout >"$TMP/piped"
+grep -q '^</svg>' "$TMP/piped" || fail "no picture on stdout"
+equal "" "$(find "$TMP" -maxdepth 1 -name '*.svg.*')" "temporary pictures"
+
+# A directory in memory has no device; one that cannot be measured is named, and the others are measured.
+expect 0 dbtier ladder "$TMP/memory" --json
+equal "ram null lies in memory: no device to measure" "$(jq -r '.rungs[-1] | "\(.tier) \(.latency_ns) \(.note)"' "$TMP/out")" "memory is no device"
+nothing_left "after a directory in memory"
 mount -o remount,ro "$TMP/disk"
-expect 1 dbtier ladder --dna --max 32K "$TMP/disk"
-err_has "read-only"
+for kind in "--seconds 1" "--dna --max 32K"; do
+	# shellcheck disable=SC2086 # two words
+	expect 1 dbtier ladder $kind "$TMP/disk" "$TMP/memory" --json
+	err_has "'$TMP/disk' could not be measured: cannot make a temporary file"
+	err_has "read-only"
+done
+equal "true" "$(jq "[.series[] | select(.directory == $disk) | .points[] | .ns == null and (.note | test(\"read-only\"))] | all" "$TMP/out")" "why there are no times"
+equal "true" "$(jq "[.series[] | select(.directory == $memory and (.cold | not)) | .points[].ns > 0] | all" "$TMP/out")" "the other directory has times"
+jq -r '.conclusion[]' "$TMP/out" | grep -q "^'$TMP/disk' could not be measured" || fail "the conclusion says nothing of it"
 mount -o remount,size=48K "$TMP/memory"
 expect 1 dbtier ladder --dna --max 32K "$TMP/memory"
 err_has "nothing was written"

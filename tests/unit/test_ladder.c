@@ -277,7 +277,7 @@ static void the_conclusion_follows_from_the_numbers(void **state)
 	assert_true(
 		says(&s, "(huge pages) takes it from 11 ns to 7.0 ns at 2^17: 40 % of the growth"));
 	assert_true(says(&s, "from 11 ns to 11 ns at 2^17: no gain"));
-	assert_true(says(&s, "10 at a time"));
+	assert_true(says(&s, "10.0 at a time"));
 	assert_true(
 		says(&s, "From 2^17 on, reading '/srv/db' in order, cold, beats random memory"));
 	assert_true(says(&s, "takes 5.0 ms: 1000000 times as long as one in order"));
@@ -299,11 +299,60 @@ static void the_conclusion_follows_from_the_numbers(void **state)
 	assert_int_equal(dbt_dna_conclude(&dna, dirs, 1, &s), 0);
 	assert_false(says(&s, "of the growth"));
 	assert_false(says(&s, "at a time"));
-	assert_true(says(&s, "The kernel gave no huge pages"));
+	assert_true(says(&s, "no longer than in the shortest text: there is nothing to explain"));
+	assert_false(says(&s, "each read needs the one before"));
 	assert_true(says(&s, "does not beat random memory up to 2^17"));
 	assert_true(says(&s, "Cold reads of '/srv/db' are not told"));
 	assert_true(says(&s, "25 miss the last cache"));
 	assert_true(says(&s, "50 miss the TLB"));
+	dbt_sentences_release(&s);
+}
+
+static void causes_are_told_of_what_grows_only(void **state)
+{
+	struct dbt_dna dna = { .huge_share = 0 };
+	struct dbt_sentences s;
+
+	(void)state;
+	put(&dna, DBT_DNA_MEMORY_ORDER, 0.5, 0.5, 0.5);
+	put(&dna, DBT_DNA_MEMORY_SHUFFLED, 1, 2, 4);
+	put(&dna, DBT_DNA_MEMORY_HUGE, 1, 2, 4);
+	put(&dna, DBT_DNA_MEMORY_SMALL_INDEX, 1, 2, 1);
+	put(&dna, DBT_DNA_MEMORY_DEPENDENT, 1, 2, 4);
+	assert_int_equal(dbt_dna_conclude(&dna, NULL, 0, &s), 0);
+	assert_true(says(&s, "The kernel gave no huge pages"));
+	assert_true(says(&s, "from 4.0 ns to 1.0 ns at 2^17: 100 % of the growth"));
+	assert_false(says(&s, "at a time"));
+	dbt_sentences_release(&s);
+
+	/* One length only: no growth can be seen. */
+	dna.max_bits = DBT_DNA_MIN_BITS;
+	assert_int_equal(dbt_dna_conclude(&dna, NULL, 0, &s), 0);
+	assert_true(says(&s, "Memory at 2^15: a byte takes 0.50 ns counted in order, 1.0 ns in"));
+	assert_false(says(&s, "growth"));
+	assert_false(says(&s, "and 1.0 ns at 2^15"));
+	dbt_sentences_release(&s);
+}
+
+/* A directory that gave nothing is named once, with the reason. */
+static void a_failed_directory_is_named(void **state)
+{
+	const char *dirs[] = { "/srv/db" };
+	struct dbt_dna dna = { .huge_share = 1 };
+	struct dbt_sentences s;
+
+	(void)state;
+	put(&dna, DBT_DNA_MEMORY_ORDER, 0.5, 0.5, 0.5);
+	put(&dna, DBT_DNA_FILE_SHUFFLED_COLD, 0, 0, 0);
+	for (size_t i = 0; i < dna.n; i++)
+		if (points[i].mode == DBT_DNA_FILE_SHUFFLED_COLD) {
+			points[i].known = false;
+			points[i].note = (char *)(uintptr_t) "read-only";
+		}
+	assert_true(dbt_dna_failed(&dna, 0));
+	assert_int_equal(dbt_dna_conclude(&dna, dirs, 1, &s), 0);
+	assert_true(says(&s, "'/srv/db' could not be measured: read-only."));
+	assert_false(says(&s, "Cold reads"));
 	dbt_sentences_release(&s);
 }
 
@@ -350,6 +399,8 @@ int main(void)
 		cmocka_unit_test(memory_limits_of_groups_count),
 		cmocka_unit_test(crossings),
 		cmocka_unit_test(the_conclusion_follows_from_the_numbers),
+		cmocka_unit_test(causes_are_told_of_what_grows_only),
+		cmocka_unit_test(a_failed_directory_is_named),
 		cmocka_unit_test(a_stop_ends_the_experiment),
 		cmocka_unit_test(points_come_by_series),
 	};

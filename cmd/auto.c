@@ -10,7 +10,7 @@ const char *auto_word(enum dbt_recovery what)
 	case DBT_RECOVERY_UNDONE:
 		return "undid what an interrupted run had begun";
 	case DBT_RECOVERY_RETURNED:
-		return "returned to the original, because the copy or its link is gone";
+		return "returned to the original";
 	case DBT_RECOVERY_ENDED:
 		return "ended, because nothing of it is left";
 	case DBT_RECOVERY_REPROMOTED:
@@ -20,7 +20,7 @@ const char *auto_word(enum dbt_recovery what)
 	case DBT_RECOVERY_BUSY:
 		return "another run works on it";
 	case DBT_RECOVERY_WAITING:
-		return "waits for its filesystem";
+		return "waits";
 	case DBT_RECOVERY_FAILED:
 		return "could not be recovered";
 	}

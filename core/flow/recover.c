@@ -63,8 +63,8 @@ static int can_roll_forward(struct dbt_flow *flow, struct dbt_promotion *p, bool
 /* What happened to a complete promotion that can be put in order without a doubt. */
 enum drift {
 	DRIFT_NONE = 0, /* nothing, or nothing that can */
-	DRIFT_LOST, /* the originals are there, and some path leads nowhere: the copy was deleted, cleaned, is not
-	               mounted */
+	DRIFT_LOST, /* the originals are there, and some path leads nowhere: the copy was deleted or cleaned */
+	DRIFT_AWAY, /* ... or its filesystem is not mounted: it may come back */
 	DRIFT_RETURN, /* ... or is its original again: put back by hand, or by an undo that ended after the ledger's
 	                 "promoted" had reached the disk, although that was reported as failed */
 	DRIFT_END, /* no link, no original, no copy is left: only the ledger knows of it */
@@ -90,7 +90,7 @@ static bool filesystem_is_there(const struct dbt_ctx *ctx, const struct dbt_pmem
 static int find_drift(struct dbt_flow *flow, const struct dbt_promotion *p, enum drift *ret,
                       struct dbt_err *err)
 {
-	bool wanted = false, lost = false, possible = true, nothing_left = true;
+	bool wanted = false, lost = false, away = false, possible = true, nothing_left = true;
 
 	for (size_t i = 0; i < p->n_members; i++) {
 		const struct dbt_pmember *m = &p->members[i];
@@ -99,9 +99,10 @@ static int find_drift(struct dbt_flow *flow, const struct dbt_promotion *p, enum
 
 		if (r < 0)
 			return r;
-		if (l.path_is == DBT_PATH_LINK &&
-		    (l.copy_is == DBT_COPY_MISSING || l.copy_is == DBT_COPY_UNMOUNTED))
-			lost = true;
+		if (l.path_is == DBT_PATH_LINK) {
+			lost = lost || l.copy_is == DBT_COPY_MISSING;
+			away = away || l.copy_is == DBT_COPY_UNMOUNTED;
+		}
 		if (l.path_is == DBT_PATH_ORIGINAL)
 			wanted = true;
 		else if (l.path_is != DBT_PATH_LINK || l.kept_is != DBT_KEPT_ORIGINAL)
@@ -115,8 +116,8 @@ static int find_drift(struct dbt_flow *flow, const struct dbt_promotion *p, enum
 			nothing_left = filesystem_is_there(flow->ctx, m);
 		dbt_look_release(&l);
 	}
-	if (possible && (lost || wanted))
-		*ret = lost ? DRIFT_LOST : DRIFT_RETURN;
+	if (possible && (away || lost || wanted))
+		*ret = away ? DRIFT_AWAY : lost ? DRIFT_LOST : DRIFT_RETURN;
 	else
 		*ret = nothing_left ? DRIFT_END : DRIFT_NONE;
 	return 0;
@@ -155,8 +156,10 @@ static int repair_drift(struct dbt_flow *flow, struct dbt_promotion *p, enum dbt
 		return r;
 	switch (drift) {
 	case DRIFT_LOST:
+	case DRIFT_AWAY:
 		free(p->error);
-		p->error = strdup(DBT_RECOVERY_LOST);
+		p->error = strdup(drift == DRIFT_LOST ? DBT_PROMOTION_COPY_LOST
+		                                      : DBT_PROMOTION_COPY_UNMOUNTED);
 		*ret = DBT_RECOVERY_RETURNED;
 		return p->error ? dbt_rollback(flow, p, &opts, err)
 		                : dbt_err_sys(err, -ENOMEM, "cannot recover");
@@ -181,6 +184,43 @@ static int end_rollback(struct dbt_flow *flow, struct dbt_promotion *p, enum dbt
 
 	*ret = given_up ? DBT_RECOVERY_UNDONE : DBT_RECOVERY_FINISHED;
 	return r;
+}
+
+/* Why the path is its original again, and what to do. */
+static const char *reason_of(enum dbt_recovery what, const struct dbt_promotion *p)
+{
+	if (what != DBT_RECOVERY_RETURNED)
+		return NULL;
+	if (dbt_promotion_keeps_copies(p))
+		return DBT_PROMOTION_COPY_UNMOUNTED
+			"; the copy stays, and 'dbtier recover --repromote' uses it again once the "
+			"filesystem is there";
+	return dbt_promotion_lost_copies(p) ? "the copy is gone" : "its link is gone";
+}
+
+/* Does a promotion that was returned because its copies were out of reach still have some? They are left alone then.
+ * *ret_back: their filesystem is there again. */
+static bool awaits_copies(struct dbt_flow *flow, const struct dbt_promotion *p,
+                          const struct dbt_promotions *all, bool *ret_back)
+{
+	bool awaits = false;
+
+	*ret_back = true;
+	if (p->state != DBT_STATE_ROLLED_BACK || !dbt_promotion_keeps_copies(p) ||
+	    dbt_promotion_is_superseded(p, all))
+		return false;
+	for (size_t i = 0; i < p->n_members; i++) {
+		struct dbt_look l;
+
+		if (!p->members[i].copy_left)
+			continue;
+		if (dbt_look_at(flow->ctx, p, &p->members[i], &l, NULL) < 0)
+			return true;
+		awaits = awaits || l.copy_is != DBT_COPY_MISSING;
+		*ret_back = *ret_back && l.copy_is != DBT_COPY_UNMOUNTED;
+		dbt_look_release(&l);
+	}
+	return awaits;
 }
 
 /* Does an active promotion use a copy that this one has left? Then it is not left any more. */
@@ -296,7 +336,7 @@ static int recover_one(struct dbt_flow *flow, const struct dbt_promotion *seen,
 		                               err.text);
 	r = recover_claimed(flow, &p, all, &what, &err);
 	r = r < 0 ? dbt_recovery_report_add(list, &p, DBT_RECOVERY_FAILED, err.text)
-	          : dbt_recovery_report_add(list, &p, what, NULL);
+	          : dbt_recovery_report_add(list, &p, what, reason_of(what, &p));
 	dbt_promotion_release(&p);
 	return r;
 }
@@ -317,6 +357,26 @@ static bool is_away(struct dbt_flow *flow, const struct dbt_promotion *p)
 	return away;
 }
 
+/* Tells of copies that are left alone; not before each other command. 1: it is such a promotion. */
+static int leave_waiting(struct dbt_flow *flow, const struct dbt_promotion *p,
+                         const struct dbt_promotions *all, bool tell,
+                         struct dbt_recovery_report *list)
+{
+	bool is_back;
+
+	if (!awaits_copies(flow, p, all, &is_back))
+		return 0;
+	if (tell &&
+	    dbt_recovery_report_add(
+		    list, p, DBT_RECOVERY_WAITING,
+		    is_back ? "its copy is there again: 'dbtier recover --repromote' uses it; "
+			      "deleted by hand it is forgotten"
+			    : "the path is its original; the copy's filesystem is not "
+			      "mounted") < 0)
+		return -ENOMEM;
+	return 1;
+}
+
 static int recover_all(struct dbt_flow *flow, bool boot, const struct dbt_resume_wish *wished,
                        struct dbt_recovery_report *ret, struct dbt_err *err)
 {
@@ -324,6 +384,12 @@ static int recover_all(struct dbt_flow *flow, bool boot, const struct dbt_resume
 	int r = dbt_ledger_load(flow->ledger, &all, err);
 
 	for (size_t i = 0; r == 0 && i < all.n; i++) {
+		int waits = leave_waiting(flow, &all.items[i], &all, !wished, ret);
+
+		if (waits < 0)
+			r = dbt_err_sys(err, waits, "cannot recover");
+		if (waits != 0)
+			continue;
 		if (!(boot && is_away(flow, &all.items[i])) &&
 		    !is_of_interest(flow, &all.items[i])) {
 			/* A run may have ended between its last step and these. */
@@ -335,9 +401,9 @@ static int recover_all(struct dbt_flow *flow, bool boot, const struct dbt_resume
 		if (wished && dbt_resume_is_wanted(flow, &all.items[i], wished))
 			continue;
 		r = boot && is_away(flow, &all.items[i])
-		            ? dbt_recovery_report_add(
-				      ret, &all.items[i], DBT_RECOVERY_WAITING,
-				      "it is not there; its filesystem may be mounted later")
+		            ? dbt_recovery_report_add(ret, &all.items[i], DBT_RECOVERY_WAITING,
+		                                      "for its filesystem: it is not there, and "
+		                                      "may be mounted later")
 		            : recover_one(flow, &all.items[i], &all, ret);
 		if (r < 0)
 			(void)dbt_err_sys(err, r, "cannot recover");

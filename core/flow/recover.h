@@ -47,9 +47,6 @@ int dbt_recover_boot(struct dbt_flow *flow, struct dbt_recovery_report *ret, str
 int dbt_recovery_report_add(struct dbt_recovery_report *report, const struct dbt_promotion *p,
                             enum dbt_recovery what, const char *text);
 
-/* What the ledger records as the reason of a promotion that recover returned because its copy had vanished. */
-#define DBT_RECOVERY_LOST "the copy had vanished"
-
 void dbt_recovery_report_release(struct dbt_recovery_report *report);
 
 #endif

@@ -8,20 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Did anybody promote this path after p? What failed was undone and does not count. */
-static bool was_promoted_since(const struct dbt_promotions *all, const struct dbt_promotion *p)
-{
-	for (size_t i = 0; i < all->n; i++)
-		if (all->items[i].id > p->id && all->items[i].state != DBT_STATE_FAILED &&
-		    strcmp(all->items[i].path, p->path) == 0)
-			return true;
-	return false;
-}
-
 static bool is_candidate(const struct dbt_promotions *all, const struct dbt_promotion *p)
 {
-	return p->state == DBT_STATE_ROLLED_BACK && p->error &&
-	       strcmp(p->error, DBT_RECOVERY_LOST) == 0 && !was_promoted_since(all, p);
+	return p->state == DBT_STATE_ROLLED_BACK &&
+	       (dbt_promotion_lost_copies(p) || dbt_promotion_keeps_copies(p)) &&
+	       !dbt_promotion_is_superseded(p, all);
 }
 
 /* The rules that --force lifts cannot lose data, and whoever promoted it to this place has answered them. */

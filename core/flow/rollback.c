@@ -478,12 +478,13 @@ static void unmark_copies(struct dbt_flow *flow, const struct dbt_promotion *p)
 
 static int clean_up(struct dbt_flow *flow, struct dbt_promotion *p, struct dbt_err *err)
 {
+	const bool remove = !p->keep_copy && !dbt_promotion_keeps_copies(p);
 	int r = dbt_remove_temporaries(flow, p, err);
 	struct dbt_dirs dirs = { 0 };
 
-	if (r == 0 && !p->keep_copy)
+	if (r == 0 && remove)
 		r = dbt_remove_copies(flow, p, err);
-	if (r == 0 && !p->keep_copy)
+	if (r == 0 && remove)
 		dbt_remove_set_dirs(flow, p);
 	if (r == 0 && p->keep_copy)
 		unmark_copies(flow, p);

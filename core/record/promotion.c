@@ -99,6 +99,25 @@ bool dbt_promotion_waits(const struct dbt_promotion *p)
 	return false;
 }
 
+bool dbt_promotion_lost_copies(const struct dbt_promotion *p)
+{
+	return p->error && strcmp(p->error, DBT_PROMOTION_COPY_LOST) == 0;
+}
+
+bool dbt_promotion_keeps_copies(const struct dbt_promotion *p)
+{
+	return p->error && strcmp(p->error, DBT_PROMOTION_COPY_UNMOUNTED) == 0;
+}
+
+bool dbt_promotion_is_superseded(const struct dbt_promotion *p, const struct dbt_promotions *all)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (all->items[i].id > p->id && all->items[i].state != DBT_STATE_FAILED &&
+		    strcmp(all->items[i].path, p->path) == 0)
+			return true;
+	return false;
+}
+
 /* Replaces a pointer that was copied with its struct by a copy of the string. */
 static bool own(char **s)
 {

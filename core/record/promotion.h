@@ -111,6 +111,13 @@ uint64_t dbt_promotion_size(const struct dbt_promotion *p);     /* bytes, all me
 bool dbt_promotion_is_reclaimed(const struct dbt_promotion *p); /* no original is left */
 bool dbt_promotion_waits(const struct dbt_promotion *p);        /* some copy waits for removal */
 
+/* Recorded in .error of a promotion that recover returned because its copy had vanished, or was out of reach. In the
+ * second case the copy is kept until it is promoted again, deleted by hand, or its path promoted elsewhere. */
+#define DBT_PROMOTION_COPY_LOST "the copy had vanished"
+#define DBT_PROMOTION_COPY_UNMOUNTED "the filesystem of the copy was not mounted"
+bool dbt_promotion_lost_copies(const struct dbt_promotion *p);
+bool dbt_promotion_keeps_copies(const struct dbt_promotion *p); /* out of reach, that is */
+
 /* Deep copy into an empty struct; 0 or -ENOMEM (ret is then empty). */
 int dbt_promotion_clone(const struct dbt_promotion *p, struct dbt_promotion *ret);
 void dbt_promotion_release(struct dbt_promotion *p);
@@ -120,5 +127,8 @@ struct dbt_promotions {
 	size_t n, cap;
 };
 void dbt_promotions_release(struct dbt_promotions *list);
+
+/* Did anybody promote this path after p? What failed was undone and does not count. */
+bool dbt_promotion_is_superseded(const struct dbt_promotion *p, const struct dbt_promotions *all);
 
 #endif

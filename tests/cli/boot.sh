@@ -52,7 +52,7 @@ err_is_empty
 # The directory was emptied.
 rm "$FAST/a.dmnd"
 boot 0
-journal_has "^<4>promotion [0-9]+ \('$SLOW/db/a.dmnd'\): returned to the original, because the copy"
+journal_has "^<4>promotion [0-9]+ \('$SLOW/db/a.dmnd'\): returned to the original: the copy is gone"
 is_plain "$SLOW/db/a.dmnd" "$a"
 expect 0 dbtier status
 
@@ -98,7 +98,24 @@ out_has not-mounted
 boot 0
 is_plain "$SLOW/db/a.dmnd" "$a"
 is_plain "$SLOW/db/b.dmnd" "$b"
+journal_has "^<4>promotion [0-9]+ \('$SLOW/db/a.dmnd'\): returned to the original: the filesystem of the copy was not mounted; the copy stays"
 [[ -z $(ls -A "$FAST") ]] || fail "something was written below the empty mount point"
+# Nothing forgets that copy, whatever runs before it is used again: while its filesystem is away ...
+boot 0
+journal_has "waits: the path is its original; the copy's filesystem is not mounted"
+expect 0 dbtier recover
+out_has "the copy's filesystem is not mounted"
+# ... and when it is there again.
+mount -o loop "$PAIR/fast.img" "$FAST"
+expect 0 dbtier recover
+out_has "its copy is there again: 'dbtier recover --repromote' uses it"
+"$DBT_TOOLS/mkdb" diamond "$SLOW/db/c.dmnd" 200K
+expect 0 dbtier promote --force "$SLOW/db/c.dmnd" --to "$FAST"
+expect 0 dbtier rollback "$SLOW/db/c.dmnd"
+boot 0
+equal "$inode" "$(stat -c %i "$FAST/a.dmnd")" "the copy that waits"
+[[ -f $FAST/b.dmnd ]] || fail "the other copy that waits is gone"
+umount "$FAST"
 expect 4 dbtier recover --repromote
 out_has "is not mounted"
 [[ -z $(ls -A "$FAST") ]] || fail "copies were made below the empty mount point"
@@ -109,12 +126,27 @@ expect 0 dbtier recover --repromote
 equal "$inode" "$(stat -c %i "$FAST/a.dmnd")" "the copy that came back"
 expect 0 dbtier status
 
+# A copy that waits is let go when it was deleted by hand, and when its path was promoted to elsewhere.
+umount "$FAST"
+boot 0
+mount -o loop "$PAIR/fast.img" "$FAST"
+rm "$FAST/a.dmnd"
+mkdir "$FAST/other"
+expect 0 dbtier promote --force "$SLOW/db/b.dmnd" --to "$FAST/other"
+expect 0 dbtier recover
+[[ ! -e $FAST/b.dmnd ]] || fail "a copy that nobody waits for is left"
+expect 0 dbtier recover
+err_has "nothing to recover"
+expect 0 dbtier rollback "$SLOW/db/b.dmnd"
+rmdir "$FAST/other"
+expect 0 dbtier promote --force "$SLOW/db/a.dmnd" "$SLOW/db/b.dmnd" --to "$FAST"
+
 # The originals lie on a disk that is mounted later, and the copies are gone. Nothing is forgotten meanwhile, neither by
 # recover --boot nor by what runs before another command.
 rm "$FAST/a.dmnd" "$FAST/b.dmnd"
 umount "$SLOW"
 boot 0
-journal_has "^<5>promotion [0-9]+ \('$SLOW/db/a.dmnd'\): waits for its filesystem"
+journal_has "^<5>promotion [0-9]+ \('$SLOW/db/a.dmnd'\): waits: for its filesystem"
 expect 0 dbtier recover
 equal 2 "$(dbtier status -n -o id 2>/dev/null | wc -l)" "promotions that are remembered"
 mount -o loop "$PAIR/slow.img" "$SLOW"

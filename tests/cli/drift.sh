@@ -245,9 +245,13 @@ not_mounted()
 	expect 0 dbtier recover
 	right
 	mount -o loop "$PAIR/fast.img" "$FAST"
-	# The copy waited for its filesystem.
+	# The copy stays for --repromote, until it is deleted by hand.
 	expect 0 dbtier recover
+	out_has "its copy is there again"
 	state_is rolled-back
+	cmp "$TMP/reference" "$COPY" || fail "the copy that waits is not left"
+	rm "$COPY"
+	expect 0 dbtier recover
 	as_before
 }
 

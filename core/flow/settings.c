@@ -41,7 +41,7 @@ static int take_limit(const struct dbt_config_line *line, struct dbt_settings *s
 {
 	uint64_t bytes;
 
-	if (dbt_units_parse_size(line->value, &bytes) < 0)
+	if (dbt_units_parse_size(line->value, &bytes) < 0 || bytes == 0)
 		return bad_value(line, "a size such as 512K or 10G", err);
 	if (!line->overruled)
 		s->limit_bytes_s = bytes;

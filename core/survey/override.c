@@ -25,7 +25,8 @@ int dbt_override_parse(const char *value, size_t *ret_what_len, enum dbt_tier *r
 		word--;
 	for (what = word; what > 0 && isspace((unsigned char)value[what - 1]);)
 		what--;
-	if (what == 0 || dbt_tier_parse(value + word, ret_tier) < 0)
+	/* A prefix alone is nobody's name. */
+	if (what == 0 || value[what - 1] == '=' || dbt_tier_parse(value + word, ret_tier) < 0)
 		return -EINVAL;
 	*ret_what_len = what;
 	return 0;

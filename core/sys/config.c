@@ -140,17 +140,48 @@ static int add_line(struct reader *reader, char *text, unsigned number)
 	return line->value ? 0 : -ENOMEM;
 }
 
-static int add_text(struct reader *reader, char *text)
+/* The first byte that no line of text has; NULL there is none. */
+static const char *find_control(const char *line, size_t len)
 {
-	char *rest = text, *line;
+	for (size_t i = 0; i < len; i++)
+		if (iscntrl((unsigned char)line[i]) && line[i] != '\t' &&
+		    !(line[i] == '\r' && i + 1 == len))
+			return line + i;
+	return NULL;
+}
+
+static int complain_control(struct reader *reader, unsigned number, char byte)
+{
+	struct dbt_config_line *line = push(reader, number);
+
+	return line ? complain(line, "the control character \\x%02x; lines of text end with \\x0a",
+	                       (unsigned char)byte)
+	            : -ENOMEM;
+}
+
+static int add_text(struct reader *reader, char *text, size_t len)
+{
+	static const char mark[] = "\xef\xbb\xbf"; /* editors of other systems begin with it */
+	char *end = text + len, *next;
 	unsigned number = 0;
 	int r = 0;
 
-	while (r == 0 && (line = strsep(&rest, "\n"))) {
+	if (len >= sizeof(mark) - 1 && memcmp(text, mark, sizeof(mark) - 1) == 0)
+		text += sizeof(mark) - 1;
+	for (; r == 0 && text < end; text = next + 1) {
+		const char *bad;
+
+		next = memchr(text, '\n', (size_t)(end - text));
+		if (!next)
+			next = end; /* dbt_buf ends with a NUL */
+		*next = '\0';
+		bad = find_control(text, (size_t)(next - text));
+		text = trim(text);
 		number++;
-		line = trim(line);
-		if (*line != '\0' && *line != '#')
-			r = add_line(reader, line, number);
+		if (bad)
+			r = complain_control(reader, number, *bad);
+		else if (*text != '\0' && *text != '#')
+			r = add_line(reader, text, number);
 	}
 	return r;
 }
@@ -164,8 +195,9 @@ static int add_file(const struct dbt_ctx *ctx, struct dbt_config *config, const 
 	int r = dbt_root_read(ctx->root, path, CONF_MAX_BYTES, &text);
 
 	if (r == 0 && text.len > 0) {
-		r = add_text(&reader, text.data);
-	} else if (r == -ENOENT || r == -ENOTDIR || (r == -EACCES && may_be_foreign)) {
+		r = add_text(&reader, text.data, text.len);
+	} else if (r == -ENOENT || r == -ENOTDIR ||
+	           (r == -EACCES && may_be_foreign && !dbt_root_exists(ctx->root, path))) {
 		r = 0;
 	} else if (r < 0) {
 		struct dbt_config_line *line = push(&reader, 0);

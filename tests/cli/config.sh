@@ -89,6 +89,32 @@ slip 'reserve much' "'reserve' wants a size (10G) or a share (5%), not 'much'"
 slip 'limit-rate 5%' "'limit-rate' wants a size such as 512K or 10G, not '5%'"
 slip 'tier sda floppy' "'tier' wants WHAT ram|nvme|ssd|hdd|network, not 'sda floppy'"
 slip 'tier ssd' "'tier' wants WHAT"
+slip 'tier uuid= ssd' "'tier' wants WHAT"
+slip 'tier model= ssd' "'tier' wants WHAT"
+slip 'limit-rate 0' "'limit-rate' wants a size"
+slip $'reserve 1G\rreserve 2G' 'the control character \x0d'
+slip $'# \x1b[2J' 'the control character \x1b'
+printf 'reserve 1G\n\0\ntraget /x\n' >"$user"
+expect 2 dbtier config
+err_has "$user, line 2: the control character \\x00"
+# What editors of other systems write is understood.
+printf '\xef\xbb\xbfreserve 7%%\r\nlimit-rate 20M\r\n' >"$user"
+expect 0 dbtier config
+equal "7%|$user, line 1" "$(setting reserve)" "after a byte order mark"
+# A file of one's own that cannot be read is no missing one; a HOME that is somebody else's is none.
+if command -v setpriv >/dev/null; then
+	echo 'reserve 8%' >"$user"
+	chmod 0600 "$user"
+	as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups env HOME="$HOME" XDG_CONFIG_HOME="${XDG_CONFIG_HOME-}" "$DBTIER" config; }
+	status=0
+	as_nobody >"$TMP/out" 2>"$TMP/err" || status=$?
+	equal 1 "$status" "exit status with a file that cannot be read"
+	err_has "cannot read '$user': permission denied"
+	chmod 0700 "${user%/*}"
+	as_nobody >"$TMP/out" 2>"$TMP/err" || fail "stumbles over the directory of somebody else"
+	chmod 0755 "${user%/*}"
+	chmod 0644 "$user"
+fi
 slip $'reserve 1G\n\n# again\nreserve 2G' "'reserve' was set before ($user, line 1)" 4
 for command in "scan $TMP/db" devices "probe $TMP/db" "promote $TMP/db/one.dmnd"; do
 	# shellcheck disable=SC2086

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <unistd.h>
 
 struct status_args {
 	bool all, prometheus;
@@ -28,8 +29,9 @@ static const struct opt_spec status_opts[] = {
 typedef int (*judge_fn)(const struct dbt_ctx *ctx, const struct dbt_promotion *p,
                         enum dbt_health *ret, char **ret_detail, struct dbt_err *err);
 
-/* Reads one ledger; a missing one is empty. */
-static int load(struct app *app, const char *state_dir, struct dbt_promotions *ret,
+/* Reads one ledger; a missing one is empty, if it is not strict: a monitor that looks into a directory named by
+ * mistake must not find that all is well. */
+static int load(struct app *app, const char *state_dir, bool strict, struct dbt_promotions *ret,
                 struct dbt_err *err)
 {
 	struct dbt_ledger *ledger = NULL;
@@ -38,6 +40,11 @@ static int load(struct app *app, const char *state_dir, struct dbt_promotions *r
 	if (r == 0)
 		r = dbt_ledger_load(ledger, ret, err);
 	dbt_ledger_close(ledger);
+	if (r == -ENOENT && strict && access(state_dir, F_OK) < 0)
+		return dbt_err_set(err, DBT_ERR_LEDGER, -ENOTDIR,
+		                   "the state directory '%s' does not exist: nothing was ever "
+		                   "promoted with it",
+		                   state_dir);
 	return r == -ENOENT ? 0 : r;
 }
 
@@ -110,11 +117,13 @@ static int show(struct app *app, judge_fn judge, bool all, enum format format, c
 	struct promotion_rows rows = { 0 };
 	struct dbt_promotions own = { 0 }, others = { 0 };
 	struct dbt_err err = { 0 };
-	int status = EXIT_DONE, r = load(app, app->state_dir, &own, &err);
+	int status = EXIT_DONE,
+	    r = load(app, app->state_dir, format == FORMAT_METRICS && app->args.state_dir, &own,
+	             &err);
 
 	/* What root promoted concerns everybody. */
 	if (r == 0 && app->system_state_dir)
-		r = load(app, app->system_state_dir, &others, &err);
+		r = load(app, app->system_state_dir, false, &others, &err);
 	if (r == 0 && (n == 0 || own.n > 0 || others.n == 0))
 		r = pick(app, &own, all, operands, n, &rows, &err);
 	if (r == 0 && n == 0)

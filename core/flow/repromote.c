@@ -3,6 +3,8 @@
 #include "flow/look.h"
 #include "flow/plan.h"
 #include "flow/promote.h"
+#include "flow/remove.h"
+#include "flow/tree.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -31,6 +33,22 @@ static int plan(struct dbt_flow *flow, const char *state_dir, const struct dbt_p
 	return dbt_plan_make(flow->ctx, flow->ledger, was->path, &opts, ret, err);
 }
 
+/* A directory is copied anew: what came back of the old copy makes room. */
+static int clear_tree(struct dbt_flow *flow, const struct dbt_promotion *was, struct dbt_err *err)
+{
+	struct dbt_promotion p = { 0 };
+	int r = dbt_flow_claim(flow, was->id, &p, err);
+
+	if (r == 0)
+		r = dbt_remove_copies(flow, &p, err);
+	if (r == 0)
+		r = dbt_flow_let_go(flow, &p, "cleaned up", err);
+	if (r == 0 && !dbt_promotion_waits(&p))
+		dbt_tree_remove_lists(&p);
+	dbt_promotion_release(&p);
+	return r;
+}
+
 static int again(struct dbt_flow *flow, const char *state_dir, uint64_t limit_bytes_s,
                  const struct dbt_promotion *was, struct dbt_err *err)
 {
@@ -42,7 +60,9 @@ static int again(struct dbt_flow *flow, const char *state_dir, uint64_t limit_by
 	if (!dbt_look_target_is_mounted(flow->ctx, was))
 		return dbt_err_set(err, DBT_ERR_SYSTEM, -ENODEV,
 		                   "the filesystem of '%s' is not mounted", was->target);
-	r = plan(flow, state_dir, was, &p, err);
+	r = dbt_promotion_is_tree(was) && dbt_promotion_waits(was) ? clear_tree(flow, was, err) : 0;
+	if (r == 0)
+		r = plan(flow, state_dir, was, &p, err);
 	if (r == 0)
 		r = dbt_ledger_next_run(flow->ledger, &p.run, err);
 	if (r == 0)

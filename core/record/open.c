@@ -179,13 +179,26 @@ static int prepare_db(struct dbt_ledger *ledger, enum dbt_ledger_open how, struc
 }
 
 /* SQLite would wait for ever on a FIFO. Returns -ENOENT for a reader when there is no ledger. */
-static int check_file(const char *path, enum dbt_ledger_open how)
+/* -ENOENT: there is none yet. */
+static int check_file(const char *path, struct dbt_err *err)
 {
 	struct stat st;
+	bool is_link = lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
 
-	if (stat(path, &st) < 0)
-		return errno == ENOENT && how == DBT_LEDGER_WRITE ? 0 : -errno;
-	return S_ISREG(st.st_mode) ? 0 : -EINVAL;
+	if (stat(path, &st) == 0)
+		return S_ISREG(st.st_mode)
+		               ? 0
+		               : dbt_err_set(err, DBT_ERR_LEDGER, -EINVAL,
+		                             "the ledger '%s' is %s, not a file: nothing was "
+		                             "changed; name the right directory with --state-dir",
+		                             path, S_ISDIR(st.st_mode) ? "a directory" : "special");
+	if (errno == ENOENT && is_link)
+		return dbt_err_set(err, DBT_ERR_LEDGER, -ENOTDIR,
+		                   "the ledger '%s' is a symbolic link that leads nowhere: nothing "
+		                   "was changed; mount the filesystem that it leads to",
+		                   path);
+	return dbt_err_set(err, DBT_ERR_LEDGER, -errno, "cannot use the ledger '%s': %s", path,
+	                   dbt_err_text(-errno));
 }
 
 /* The file whose bytes are locked, one a promotion; see dbt_ledger_claim. */
@@ -222,11 +235,17 @@ int dbt_ledger_open(const struct dbt_ctx *ctx, const char *state_dir, enum dbt_l
 	}
 	if (how == DBT_LEDGER_WRITE)
 		r = make_dirs(ctx, state_dir);
-	if (r == 0)
-		r = check_file(ledger->path, how);
-	if (r < 0) {
+	if (r < 0)
 		r = dbt_err_set(err, DBT_ERR_LEDGER, r, "cannot use the state directory '%s': %s",
 		                state_dir, dbt_err_text(r));
+	else
+		r = check_file(ledger->path, err);
+	if (r == -ENOENT && how == DBT_LEDGER_WRITE) {
+		dbt_err_clear(err);
+		r = 0;
+	}
+	if (r < 0) {
+		; /* told already */
 	} else if (sqlite3_open_v2(ledger->path, &ledger->db, flags, NULL) != SQLITE_OK) {
 		r = dbt_sql_error(ledger, "open", err);
 	} else {

@@ -113,7 +113,7 @@ bool dbt_promotion_waits(const struct dbt_promotion *p);        /* some copy wai
 
 /* Recorded in .error of a promotion that recover returned because its copy had vanished, or was out of reach. In the
  * second case the copy is kept until it is promoted again, deleted by hand, or its path promoted elsewhere. */
-#define DBT_PROMOTION_COPY_LOST "the copy had vanished"
+#define DBT_PROMOTION_COPY_LOST      "the copy had vanished"
 #define DBT_PROMOTION_COPY_UNMOUNTED "the filesystem of the copy was not mounted"
 bool dbt_promotion_lost_copies(const struct dbt_promotion *p);
 bool dbt_promotion_keeps_copies(const struct dbt_promotion *p); /* out of reach, that is */

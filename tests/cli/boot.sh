@@ -108,7 +108,7 @@ out_has "the copy's filesystem is not mounted"
 # ... and when it is there again.
 mount -o loop "$PAIR/fast.img" "$FAST"
 expect 0 dbtier recover
-out_has "its copy is there again: 'dbtier recover --repromote' uses it"
+out_has "its copy is there again: 'dbtier recover --repromote' promotes again"
 "$DBT_TOOLS/mkdb" diamond "$SLOW/db/c.dmnd" 200K
 expect 0 dbtier promote --force "$SLOW/db/c.dmnd" --to "$FAST"
 expect 0 dbtier rollback "$SLOW/db/c.dmnd"

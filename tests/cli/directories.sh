@@ -344,6 +344,11 @@ drift()
 	right
 	mount -o loop "$PAIR/fast.img" "$FAST"
 	expect 0 dbtier recover
+	out_has "its copy is there again"
+	expect 0 dbtier recover --repromote
+	health ok 0
+	right
+	expect 0 dbtier rollback "$DB"
 	as_before
 
 	begin

@@ -123,4 +123,18 @@ expect 0 dbtier rollback --all --json && schema rollback
 expect 0 dbtier status --prometheus
 out_lacks 'path='
 expect 0 dbtier recover --json && schema recover
+# A monitor that was given a wrong directory must not find that all is well.
+expect 1 dbtier --state-dir "$TMP/nowhere" status --prometheus
+out_is_empty
+err_has "'$TMP/nowhere' does not exist"
+mkdir -p "$TMP/odd/dbtier.db"
+expect 1 dbtier --state-dir "$TMP/odd" status
+err_has "the ledger '$TMP/odd/dbtier.db' is a directory"
+rmdir "$TMP/odd/dbtier.db"
+ln -s "$TMP/nowhere/x" "$TMP/odd/dbtier.db"
+for command in status "rollback --all" recover; do
+	# shellcheck disable=SC2086 # words
+	expect 1 dbtier --state-dir "$TMP/odd" $command
+	err_has "leads nowhere"
+done
 [[ $python ]] || skip "the schema was not tried: needs python3-jsonschema (the rest is right)"

@@ -437,7 +437,7 @@ check_reclaim()
 	umount "$FAST"
 	# The recovery that runs before has returned to the original: there is nothing to reclaim.
 	expect 1 dbtier reclaim "$DIR/a"
-	err_has "its filesystem is not mounted"
+	err_has "the filesystem of the copy was not mounted"
 	[[ -f $DIR/a && ! -L $DIR/a ]] || fail "the original is gone"
 	mount -o loop "$PAIR/fast.img" "$FAST"
 	expect 0 dbtier recover

@@ -193,7 +193,7 @@ static const char *reason_of(enum dbt_recovery what, const struct dbt_promotion 
 		return NULL;
 	if (dbt_promotion_keeps_copies(p))
 		return DBT_PROMOTION_COPY_UNMOUNTED "; the copy stays for 'dbtier recover "
-		                                    "--repromote' once the filesystem is there";
+						    "--repromote' once the filesystem is there";
 	return dbt_promotion_lost_copies(p) ? "the copy is gone" : "its link is gone";
 }
 
@@ -368,7 +368,7 @@ static int leave_waiting(struct dbt_flow *flow, const struct dbt_promotion *p,
 	if (tell && dbt_recovery_report_add(
 			    list, p, DBT_RECOVERY_WAITING,
 			    is_back ? "its copy is there again: 'dbtier recover --repromote' "
-	                              "promotes again; "
+				      "promotes again; "
 				      "deleted by hand it is forgotten"
 				    : "the path is its original; the copy's filesystem is not "
 				      "mounted") < 0)

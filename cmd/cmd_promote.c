@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -374,13 +375,18 @@ static bool wants_budget(const void *args)
 static int check_plan(const struct app *app, const struct promote_args *args, size_t n,
                       struct dbt_err *err)
 {
+	const char *wrong = NULL;
+
 	if (!args->plan && (args->yes || args->budget_bytes))
-		return dbt_err_set(err, DBT_ERR_USAGE, -EINVAL,
-		                   "'--budget' and '--yes' belong to '--plan'");
-	if (args->plan && (n > 0 || !args->budget_bytes || (args->yes && app->args.output)))
-		return dbt_err_set(err, DBT_ERR_USAGE, -EINVAL,
-		                   "'--plan' wants '--budget SIZE', and takes no names; "
-		                   "'--output' does not go with '--yes'");
+		wrong = "'--budget' and '--yes' belong to '--plan'";
+	else if (args->plan && n > 0)
+		wrong = "'--plan' takes no names: it chooses from the last scan";
+	else if (args->plan && !args->budget_bytes)
+		wrong = "'--plan' wants '--budget SIZE': how much may be filled";
+	else if (args->plan && args->yes && app->args.output)
+		wrong = "'--output' does not go with '--plan --yes', which has two tables";
+	if (wrong)
+		return dbt_err_set(err, DBT_ERR_USAGE, -EINVAL, "%s", wrong);
 	if (!args->plan && n == 0)
 		return dbt_err_set(err, DBT_ERR_USAGE, -EINVAL,
 		                   "'promote' wants NAME|PATH... [--to DIR]; see 'dbtier promote "
@@ -406,14 +412,30 @@ static int promote_chosen(struct app *app, const struct promote_args *args,
 	return n > 0 ? run_real(app, args, chosen, n) : EXIT_DONE;
 }
 
+static int check_target(const struct app *app, const struct promote_args *args, struct dbt_err *err)
+{
+	const char *target = target_of(app, args);
+	struct stat st;
+	int r = is_auto(app, args)      ? 0
+	        : stat(target, &st) < 0 ? -errno
+	        : !S_ISDIR(st.st_mode)  ? -ENOTDIR
+	                                : 0;
+
+	return r < 0 ? dbt_err_sys(err, r, "cannot plan for the target '%s'; nothing was planned",
+	                           target)
+	             : 0;
+}
+
 static int run_plan(struct app *app, const struct promote_args *args)
 {
 	const struct dbt_plan_opts opts = plan_opts(app, args, target_of(app, args));
 	struct dbt_ledger *ledger = NULL;
 	struct dbt_budget budget = { 0 };
 	struct dbt_err err = { 0 };
-	int r = open_to_read(app, &ledger, &err), status = EXIT_DONE;
+	int r = check_target(app, args, &err), status = EXIT_DONE;
 
+	if (r == 0)
+		r = open_to_read(app, &ledger, &err);
 	if (r == 0)
 		r = dbt_budget_make(&app->ctx, ledger, &opts, args->budget_bytes, &budget, &err);
 	dbt_ledger_close(ledger);
@@ -421,12 +443,30 @@ static int run_plan(struct app *app, const struct promote_args *args)
 	if (r == 0 && !(args->yes && app->args.json))
 		r = table_print(&budget_table, &app->args, TABLE_ROWS(budget.items, budget.n),
 		                stdout, &err);
+	if (r == 0 && budget.n_chosen == 0)
+		msg_note(app, "no database of the last scan would gain there within the budget");
 	if (r == 0 && args->yes)
 		status = promote_chosen(app, args, &budget);
 	else if (r == 0 && budget.n_chosen > 0)
 		msg_note(app, "nothing was moved; --yes does it");
 	dbt_budget_release(&budget);
 	return r < 0 ? msg_fail(&err) : status;
+}
+
+/* Who names a thing twice means it once. Returns how many are left, in their order. */
+static size_t drop_repeated(char **operands, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		bool repeated = false;
+
+		for (size_t k = 0; !repeated && k < kept; k++)
+			repeated = strcmp(operands[k], operands[i]) == 0;
+		if (!repeated)
+			operands[kept++] = operands[i];
+	}
+	return kept;
 }
 
 static int run(struct app *app, void *opaque, char **operands, size_t n)
@@ -443,6 +483,7 @@ static int run(struct app *app, void *opaque, char **operands, size_t n)
 		r = check_plan(app, args, n, &err);
 	if (r < 0)
 		return msg_fail(&err);
+	n = drop_repeated(operands, n);
 	if (args->background)
 		step_back();
 	if (args->plan)

@@ -35,6 +35,15 @@ err_has "no faster place with room for '$FAST/x.dmnd' is known"
 # --plan wants its options, and a scan.
 expect 2 dbtier promote --plan --to auto
 err_has "'--plan' wants '--budget SIZE'"
+expect 2 dbtier promote --plan --budget 1G a --to auto
+err_has "'--plan' takes no names"
+expect 2 dbtier promote --plan --budget 1G --yes -o id --to auto
+err_has "'--output' does not go with"
+expect 2 dbtier promote --plan --budget 0 --to auto
+err_has "'--budget' takes 1B or more"
+expect 1 dbtier promote --plan --budget 1G --to "$TMP/nowhere"
+err_has "cannot plan for the target '$TMP/nowhere'"
+out_is_empty
 expect 2 dbtier promote --budget 1G a --to auto
 expect 2 dbtier promote --yes a --to auto
 expect 2 dbtier promote --to auto
@@ -45,6 +54,10 @@ err_has "no scan is remembered"
 expect 0 dbtier promote --plan --budget 1G --to auto --json
 equal 0 "$(jq '.plan | length' "$TMP/out")" "planned without a measured gain"
 [[ ! -L $SLOW/db/a.dmnd ]] || fail "a plan moved something"
+err_has "no database of the last scan would gain there within the budget"
+# What is named twice is meant once.
+expect 0 dbtier promote --dry-run --no-probe --force -rno path "$SLOW/db/a.dmnd" "$SLOW/db/a.dmnd" --to "$FAST"
+equal 1 "$(wc -l <"$TMP/out")" "plans for a name that was given twice"
 
 # With little memory and with measurements of a slow and a fast device, as the ledger keeps them.
 printf 'MemTotal: 4096 kB\nMemFree: 1024 kB\nMemAvailable: 1024 kB\n' >"$TMP/meminfo"

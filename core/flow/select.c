@@ -203,6 +203,95 @@ static int select_member(const struct dbt_at *at, const struct dbt_database *db,
 	return r;
 }
 
+/* The databases that one base name means: of BLAST a nucleotide and a protein one can share it. */
+struct bases {
+	struct dbt_database items[2];
+	size_t n;
+};
+
+static void bases_release(struct bases *bases)
+{
+	for (size_t i = 0; i < bases->n; i++)
+		dbt_database_release(&bases->items[i]);
+}
+
+static bool has_member(const struct bases *bases, const char *path)
+{
+	for (size_t i = 0; i < bases->n; i++)
+		for (size_t k = 0; k < bases->items[i].n_members; k++)
+			if (strcmp(bases->items[i].members[k].path, path) == 0)
+				return true;
+	return false;
+}
+
+/* "/db/nr" is no file, but '/db/nr.pal', '/db/nr.00.pin' or '/db/nr_a3m.ffdata' may say that it is a database. */
+static int find_bases(const struct dbt_ctx *ctx, const struct dbt_at *at, struct bases *ret,
+                      struct dbt_err *err)
+{
+	const struct dbt_scan_opts opts = { 0 };
+	size_t len = strlen(at->name);
+	int copy = fcntl(at->dirfd, F_DUPFD_CLOEXEC, 3);
+	dbt_autoclosedir DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *entry;
+
+	if (!dir)
+		return 0;
+	rewinddir(dir);
+	while (ret->n < 2 && (entry = readdir(dir))) {
+		struct dbt_database *db = &ret->items[ret->n];
+		dbt_autofree char *path = NULL;
+
+		if (strncmp(entry->d_name, at->name, len) != 0 ||
+		    (entry->d_name[len] != '.' && entry->d_name[len] != '_'))
+			continue;
+		if (asprintf(&path, "%s%s", at->shown, entry->d_name + len) < 0) {
+			path = NULL;
+			return out_of_memory(err);
+		}
+		if (has_member(ret, path) || dbt_scan_owner(ctx, path, &opts, db, NULL) < 0)
+			continue;
+		if (strcmp(db->path, at->shown) == 0 && db->n_members > 0)
+			ret->n++;
+		else
+			dbt_database_release(db);
+	}
+	return 0;
+}
+
+/* Does another database go by the same base name? Then a file is the only way to name one of them. */
+static int shares_its_name(const struct dbt_ctx *ctx, const struct dbt_database *db, bool *ret,
+                           struct dbt_err *err)
+{
+	struct bases found = { 0 };
+	struct dbt_at at;
+	int r = dbt_at_resolve(ctx, db->path, &at, err);
+
+	if (r < 0)
+		return r;
+	r = find_bases(ctx, &at, &found, err);
+	*ret = found.n > 1;
+	bases_release(&found);
+	dbt_at_release(&at);
+	return r;
+}
+
+/* A set is named by its base name, or by a file where that name is not enough. */
+static int select_set_by_file(const struct dbt_ctx *ctx, const struct dbt_at *at,
+                              const struct dbt_database *db, bool all_files,
+                              struct dbt_selection *ret, struct dbt_err *err)
+{
+	bool shared = false;
+	int r = shares_its_name(ctx, db, &shared, err);
+
+	if (r == 0 && shared)
+		return select_database(db, all_files, ret, err);
+	return r < 0 ? r
+	             : dbt_err_refuse(err,
+	                              "'%s' belongs to the %s database '%s', which must move "
+	                              "whole: promote '%s'",
+	                              at->shown, db->format, db->name, db->path);
+}
+
 static int select_one_file(const struct dbt_ctx *ctx, const struct dbt_at *at, bool all_files,
                            struct dbt_selection *ret, struct dbt_err *err)
 {
@@ -222,11 +311,7 @@ static int select_one_file(const struct dbt_ctx *ctx, const struct dbt_at *at, b
 	else if (db.moves == DBT_MOVES_FILE)
 		r = select_member(at, &db, ret, err);
 	else
-		r = dbt_err_refuse(
-			err,
-			"'%s' belongs to the %s database '%s', which must move whole: promote "
-			"'%s'",
-			at->shown, db.format, db.name, db.path);
+		r = select_set_by_file(ctx, at, &db, all_files, ret, err);
 	dbt_database_release(&db);
 	return r;
 }
@@ -293,36 +378,23 @@ static int select_path(const struct dbt_ctx *ctx, const struct dbt_at *at,
 
 /* --- base names: what BLAST and HMMER users type -------------------------------------------------------- */
 
-/* "/db/nr" is no file, but '/db/nr.pal', '/db/nr.00.pin' or '/db/nr_a3m.ffdata' may say that it is a database. */
 static int select_base_name(const struct dbt_ctx *ctx, const struct dbt_at *at, bool all_files,
                             struct dbt_selection *ret, struct dbt_err *err)
 {
-	const struct dbt_scan_opts opts = { 0 };
-	size_t len = strlen(at->name);
-	int copy = fcntl(at->dirfd, F_DUPFD_CLOEXEC, 3), r = -ENOENT;
-	dbt_autoclosedir DIR *dir = copy < 0 ? NULL : fdopendir(copy);
-	struct dirent *entry;
+	struct bases found = { 0 };
+	int r = find_bases(ctx, at, &found, err);
 
-	if (!dir)
-		return -ENOENT;
-	rewinddir(dir);
-	while (r == -ENOENT && (entry = readdir(dir))) {
-		dbt_autofree char *path = NULL;
-		struct dbt_database db = { 0 };
-
-		if (strncmp(entry->d_name, at->name, len) != 0 ||
-		    (entry->d_name[len] != '.' && entry->d_name[len] != '_'))
-			continue;
-		if (asprintf(&path, "%s%s", at->shown, entry->d_name + len) < 0) {
-			path = NULL;
-			return out_of_memory(err);
-		}
-		if (dbt_scan_owner(ctx, path, &opts, &db, NULL) < 0)
-			continue;
-		if (strcmp(db.path, at->shown) == 0)
-			r = select_database(&db, all_files, ret, err);
-		dbt_database_release(&db);
-	}
+	if (r == 0 && found.n == 0)
+		r = -ENOENT;
+	else if (r == 0 && found.n > 1)
+		r = dbt_err_set(err, DBT_ERR_UNKNOWN, -EINVAL,
+		                "'%s' is the name of two databases: name a file of the one that is "
+		                "meant, such as '%s' or '%s'",
+		                at->shown, found.items[0].members[0].path,
+		                found.items[1].members[0].path);
+	else if (r == 0)
+		r = select_database(&found.items[0], all_files, ret, err);
+	bases_release(&found);
 	return r;
 }
 

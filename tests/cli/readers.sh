@@ -25,7 +25,7 @@ read_immutable()
 
 read_diamond()
 {
-	diamond blastp --quiet --threads 1 --db "$SLOW/psc.dmnd" --query "$TMP/query.faa" --outfmt 6
+	patiently diamond blastp --quiet --threads 1 --db "$SLOW/psc.dmnd" --query "$TMP/query.faa" --outfmt 6
 }
 
 read_blastp()

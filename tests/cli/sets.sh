@@ -79,9 +79,28 @@ if with blastn "makeblastdb blastn"; then
 	round blastn nvols blastn -db "$SLOW/blastn/nvols" -query "$TMP/query.fna" -outfmt 6
 	[[ $(find "$SLOW/blastn" -name 'nvols.*.nin' | wc -l) -gt 1 ]] || fail "no volumes were made"
 fi
+if with both "makeblastdb blastp blastn"; then
+	# One base name for a nucleotide and a protein database: neither is taken by guess, a file says which is meant.
+	build makeblastdb -in "$TMP/prot.faa" -dbtype prot -out nr
+	build makeblastdb -in "$TMP/genome.fna" -dbtype nucl -out nr
+	expect 1 dbtier promote --force --no-probe --all-files "$SLOW/both/nr" --to "$FAST"
+	err_has "'$SLOW/both/nr' is the name of two databases"
+	! find "$SLOW/both" -type l | grep . || fail "one of two databases of a name was promoted"
+	blastn -db "$SLOW/both/nr" -query "$TMP/query.fna" -outfmt 6 >"$TMP/before"
+	expect 0 dbtier promote --force --no-probe --all-files "$SLOW/both/nr.nsq" --to "$FAST"
+	equal "$(find . -name 'nr.n*' ! -name '*.dbtier-original' | wc -l)" "$(find . -name 'nr.n*' -type l | wc -l)" "links of the nucleotide database"
+	equal 0 "$(find . -name 'nr.p*' -type l | wc -l)" "links of the protein database"
+	expect 0 dbtier promote --force --no-probe --all-files "$SLOW/both/nr.pin" --to "$FAST"
+	blastn -db "$SLOW/both/nr" -query "$TMP/query.fna" -outfmt 6 | cmp "$TMP/before" - || fail "other answers of blastn"
+	blastp -db "$SLOW/both/nr" -query "$TMP/query.faa" -outfmt 6 >"$TMP/after"
+	[[ -s $TMP/before && -s $TMP/after ]] || fail "nothing was found"
+	expect 0 dbtier rollback "$SLOW/both/nr.pin"
+	expect 0 dbtier rollback "$SLOW/both/nr.nin"
+	! find "$SLOW/both" -type l | grep . || fail "a link is left"
+fi
 if with diamond diamond; then
 	build diamond makedb --quiet -p 1 --in "$TMP/prot.faa" -d prot
-	round diamond prot diamond blastp --quiet -p 1 -d "$SLOW/diamond/prot" -q "$TMP/query.faa"
+	round diamond prot patiently diamond blastp --quiet -p 1 -d "$SLOW/diamond/prot" -q "$TMP/query.faa"
 fi
 if with hmmer "hmmbuild hmmpress hmmscan"; then
 	awk 'BEGIN { print "# STOCKHOLM 1.0"; print "#=GF ID FAM1" } /^>/ { n++; next } n == 1 && !done { for (m = 1; m <= 3; m++) print "s" m, $0; done = 1 } END { print "//" }' \

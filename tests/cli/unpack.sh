@@ -97,7 +97,7 @@ readers()
 		pack db.tar db
 		expect 0 unpack "$SLOW/db.tar"
 		"$DBT_TOOLS/mkdb" query "$TMP/query.fa"
-		expect 0 diamond blastp -q "$TMP/query.fa" -d "$SLOW/db/psc.dmnd" --quiet -o "$TMP/hits" -p 1
+		expect 0 patiently diamond blastp -q "$TMP/query.fa" -d "$SLOW/db/psc.dmnd" --quiet -o "$TMP/hits" -p 1
 		[[ -s $TMP/hits ]] || fail "diamond finds nothing"
 		expect 0 dbtier rollback
 		rm "$SLOW/db.tar"

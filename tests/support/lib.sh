@@ -160,3 +160,16 @@ lib_cleanup()
 	rm -rf --one-file-system "$TMP"
 }
 trap lib_cleanup EXIT
+
+# patiently COMMAND...: a reader that now and then waits for ever for a thread of its own (diamond does) is run again.
+patiently()
+{
+	local status=0
+
+	for _ in 1 2 3; do
+		status=0
+		timeout -k 5 60 "$@" || status=$?
+		[[ $status -eq 124 || $status -eq 137 ]] || break
+	done
+	return $status
+}

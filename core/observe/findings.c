@@ -340,8 +340,9 @@ static int by_activity(const void *a, const void *b)
 	return (p < q) - (p > q);
 }
 
-/* Less than this of the time is nothing that anybody would look for. */
-static const double MIN_ACTIVITY = 0.02;
+/* Less than this of the time is nothing that anybody would look for; of a CPU, what a job still gets that has to share it
+ * with several others. */
+static const double MIN_ACTIVITY = 0.02, MIN_CPUS = 0.005;
 
 static struct dbt_diag_group *group_like(struct dbt_diagnosis *d, const struct dbt_observation *obs,
                                          size_t process)
@@ -353,6 +354,15 @@ static struct dbt_diag_group *group_like(struct dbt_diagnosis *d, const struct d
 	return dbt_vec_push(&d->groups);
 }
 
+/* A process that is seen at its start and sleeps from then on was found running in a large share of few ticks: only CPU
+ * time proves that it computes. */
+static bool is_worth_naming(const struct dbt_observation *obs, const struct dbt_diag_group *g)
+{
+	double running = g->cpus >= MIN_CPUS ? g->running : 0;
+
+	return g->selected || (running + g->blocked) * g->seconds >= MIN_ACTIVITY * obs->seconds;
+}
+
 static void drop_small(const struct dbt_observation *obs, struct dbt_diagnosis *d)
 {
 	size_t kept = 0;
@@ -360,8 +370,7 @@ static void drop_small(const struct dbt_observation *obs, struct dbt_diagnosis *
 	for (size_t k = 0; k < d->groups.n; k++) {
 		struct dbt_diag_group *g = &d->groups.items[k];
 
-		if ((g->running + g->blocked) * g->seconds >= MIN_ACTIVITY * obs->seconds ||
-		    g->selected)
+		if (is_worth_naming(obs, g))
 			d->groups.items[kept++] = *g;
 		else
 			free(g->files);

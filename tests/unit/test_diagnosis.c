@@ -358,6 +358,33 @@ static void test_an_idle_machine(void **state)
 	end(&obs, &d);
 }
 
+/* `sleep 3`, started meanwhile: one tick of seven found it at its start. */
+static void test_who_only_sleeps_is_not_listed(void **state)
+{
+	struct dbt_observation obs = quiet_machine();
+	struct dbt_obs_process *p;
+	struct dbt_diagnosis d;
+	size_t sleeps = add_process(&obs, "sleep", 0, 0);
+
+	(void)state;
+	p = &obs.processes.items[sleeps];
+	p->seconds = 3;
+	p->ticks = 7;
+	p->ticks_running = 1;
+	p->cpu_ns = p->top_thread_ns = MB; /* 1 ms */
+	judge(&obs, DBT_DIAG_NOTHING, &d);
+	assert_int_equal(d.groups.n, 0);
+	end(&obs, &d);
+	/* Who waits, who computes and who was asked about are. */
+	obs = quiet_machine();
+	(void)add_process(&obs, "waits", 0, 0.1);
+	(void)add_process(&obs, "computes", 0.1, 0);
+	obs.processes.items[add_process(&obs, "sleep", 0, 0)].selected = true;
+	assert_int_equal(dbt_diagnose(&obs, &d), 0);
+	assert_int_equal(d.groups.n, 3);
+	end(&obs, &d);
+}
+
 static void test_network(void **state)
 {
 	struct dbt_observation obs = quiet_machine();
@@ -514,6 +541,7 @@ int main(void)
 		cmocka_unit_test(test_a_writer),
 		cmocka_unit_test(test_memory_that_is_too_small),
 		cmocka_unit_test(test_an_idle_machine),
+		cmocka_unit_test(test_who_only_sleeps_is_not_listed),
 		cmocka_unit_test(test_network),
 		cmocka_unit_test(test_pages_that_are_written_are_no_reads),
 		cmocka_unit_test(test_untraced),

@@ -148,7 +148,7 @@ static int show_dna(struct app *app, const struct ladder_args *args, const struc
 {
 	struct answer answer = { .table = &ladder_dna_table };
 	dbt_autofree struct series_row *rows = calloc(dna->n, sizeof(*rows));
-	struct dbt_sentences conclusion;
+	struct dbt_sentences conclusion = { 0 };
 	json_t *more;
 	int r;
 
@@ -196,8 +196,9 @@ static int run_dna(struct app *app, const struct ladder_args *args, const char *
 	struct dbt_dna dna;
 	int r = bits_of(args->max_bytes, &opts.max_bits, err);
 
-	if (r == 0)
-		r = dbt_dna_run(&app->ctx, &opts, &dna, err);
+	if (r < 0)
+		return r;
+	r = dbt_dna_run(&app->ctx, &opts, &dna, err);
 	if (r < 0)
 		return r;
 	r = show_dna(app, args, &dna, dirs, n_dirs, earlier, err);

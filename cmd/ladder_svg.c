@@ -51,6 +51,12 @@ static void round_range(struct range *range)
 		range->high = range->low * 10;
 }
 
+/* How many lines a grid has, each factor times the one before. */
+static int steps(const struct svg_scale *scale, double factor)
+{
+	return (int)floor(log(scale->high / scale->low) / log(factor) + 0.001) + 1;
+}
+
 /* --- rungs --- */
 
 enum { ROW = 46, BARS_X = 220, BARS_END = 700, WIDTH = 960, BARS_Y = 84 };
@@ -85,7 +91,9 @@ static void decades(FILE *out, const struct svg_scale *x, double top, double bot
 {
 	char text[DBT_UNITS_TEXT_BYTES];
 
-	for (double v = x->low; v <= x->high * 1.001; v *= 10) {
+	for (int i = 0; i < steps(x, 10); i++) {
+		double v = x->low * pow(10, i);
+
 		(void)fprintf(out,
 		              "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" "
 		              "y2=\"%.1f\"/>\n",
@@ -226,13 +234,17 @@ static void draw_axes(FILE *out, const struct svg_scale *x, const struct svg_sca
 {
 	char text[DBT_UNITS_TEXT_BYTES];
 
-	for (double v = y->low; v <= y->high * 1.001; v *= 10) {
+	for (int i = 0; i < steps(y, 10); i++) {
+		double v = y->low * pow(10, i);
+
 		(void)fprintf(
 			out, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n",
 			PLOT_X, PLOT_END, svg_at(y, v), svg_at(y, v));
 		svg_label(out, PLOT_X - 10, svg_at(y, v) + 4, "end", dbt_units_short(v, text));
 	}
-	for (double v = x->low; v <= x->high * 1.001; v *= 4) {
+	for (int i = 0; i < steps(x, 4); i++) {
+		double v = x->low * pow(4, i);
+
 		(void)fprintf(
 			out, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n",
 			svg_at(x, v), svg_at(x, v), PLOT_Y, PLOT_BOTTOM);

@@ -45,6 +45,8 @@ void msg_error(const struct dbt_err *err)
 }
 
 static void tell(const struct app *app, enum msg_level level, const char *fmt, va_list ap)
+	__attribute__((format(printf, 3, 0)));
+static void tell(const struct app *app, enum msg_level level, const char *fmt, va_list ap)
 {
 	char text[DBT_ERR_TEXT_BYTES];
 

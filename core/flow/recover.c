@@ -87,6 +87,18 @@ static bool filesystem_is_there(const struct dbt_ctx *ctx, const struct dbt_pmem
 	return r == 0 && dir.dev == m->source.dev;
 }
 
+/* Is nothing left of a member: no link, no original, no copy that dbtier made? */
+static bool is_nothing_left(struct dbt_flow *flow, const struct dbt_pmember *m,
+                            const struct dbt_look *l)
+{
+	if ((l->path_is != DBT_PATH_OTHER && l->path_is != DBT_PATH_MISSING) ||
+	    l->kept_is == DBT_KEPT_ORIGINAL || l->kept_is == DBT_KEPT_CHANGED)
+		return false;
+	if (!m->taken_over && l->copy_is != DBT_COPY_MISSING && l->copy_is != DBT_COPY_OTHER)
+		return false;
+	return l->path_is != DBT_PATH_MISSING || filesystem_is_there(flow->ctx, m);
+}
+
 static int find_drift(struct dbt_flow *flow, const struct dbt_promotion *p, enum drift *ret,
                       struct dbt_err *err)
 {
@@ -107,13 +119,7 @@ static int find_drift(struct dbt_flow *flow, const struct dbt_promotion *p, enum
 			wanted = true;
 		else if (l.path_is != DBT_PATH_LINK || l.kept_is != DBT_KEPT_ORIGINAL)
 			possible = false;
-		if ((l.path_is != DBT_PATH_OTHER && l.path_is != DBT_PATH_MISSING) ||
-		    l.kept_is == DBT_KEPT_ORIGINAL || l.kept_is == DBT_KEPT_CHANGED ||
-		    (!m->taken_over && l.copy_is != DBT_COPY_MISSING &&
-		     l.copy_is != DBT_COPY_OTHER))
-			nothing_left = false;
-		if (nothing_left && l.path_is == DBT_PATH_MISSING)
-			nothing_left = filesystem_is_there(flow->ctx, m);
+		nothing_left = nothing_left && is_nothing_left(flow, m, &l);
 		dbt_look_release(&l);
 	}
 	if (possible && (away || lost || wanted))

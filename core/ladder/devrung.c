@@ -158,7 +158,7 @@ static int probe(const struct dbt_ctx *ctx, const struct dbt_mounts *mounts,
 static int probe_new_file(const struct dbt_ctx *ctx, const struct dbt_mounts *mounts,
                           uint64_t pattern_ns, struct dbt_rung *rung, struct dbt_err *err)
 {
-	struct dbt_dnafile file;
+	struct dbt_dnafile file = DBT_DNAFILE_NONE;
 	char path[64];
 	const char *paths[] = { path };
 	int r = make_file(ctx, rung->name, &file, err);

@@ -140,7 +140,7 @@ static double share_again(const struct dbt_judge *j)
 static double share_refaulted(const struct dbt_judge *j)
 {
 	const struct dbt_obs_machine *m = &j->obs->machine;
-	const bool full = m->limit_bytes > 0 ? m->limit_used_bytes >= 0.9 * (double)m->limit_bytes
+	const bool full = m->limit_bytes > 0 ? m->limit_used_bytes >= m->limit_bytes / 10 * 9
 	                                     : m->available_bytes < m->memory_bytes / 20;
 	double read = 0;
 

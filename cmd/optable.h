@@ -69,6 +69,8 @@ struct global_args {
 	const char *output;   /* -o COLS */
 	const char *progress; /* "json", "none" or NULL: a line on a terminal */
 	const char *state_dir;
+	const char *sort; /* column; NULL: in the order of the answer */
+	uint64_t width;   /* characters a line; 0: as the terminal has it */
 };
 
 extern const struct opt_spec global_opts[];

@@ -1,6 +1,7 @@
 #include "cmd/table.h"
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/nearest.h"
 #include "base/units.h"
 #include "cmd/optable.h"
@@ -11,6 +12,7 @@
 #include <inttypes.h>
 #include <libsmartcols.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -173,12 +175,25 @@ static int select_columns(const struct table_spec *spec, const struct global_arg
 	return 0;
 }
 
+static int find_sort(const struct table_spec *spec, const struct global_args *args,
+                     const struct column **ret, struct dbt_err *err)
+{
+	*ret = args->sort ? find_column(spec, args->sort, strlen(args->sort)) : NULL;
+	if (!args->sort || (*ret && !(*ret)->json_only && !(*ret)->text_only))
+		return 0;
+	return *ret ? dbt_err_set(err, DBT_ERR_USAGE, -EINVAL, "rows cannot be ordered by '%s'",
+	                          (*ret)->key)
+	            : unknown_column(spec, args->sort, strlen(args->sort), err);
+}
+
 int table_check_output(const struct table_spec *spec, const struct global_args *args,
                        struct dbt_err *err)
 {
+	const struct column *by;
 	struct selection sel;
+	int r = select_columns(spec, args, &sel, err);
 
-	return select_columns(spec, args, &sel, err);
+	return r < 0 ? r : find_sort(spec, args, &by, err);
 }
 
 /* KEY and KEY_raw of a name. cell is borrowed. */
@@ -203,7 +218,7 @@ static int set_name(json_t *object, const char *key, const json_t *cell)
 
 static const void *row_at(struct table_rows rows, size_t i)
 {
-	return (const char *)rows.items + i * rows.item_bytes;
+	return (const char *)rows.items + (rows.order ? rows.order[i] : i) * rows.item_bytes;
 }
 
 /* One row as an object; NULL when out of memory. */
@@ -439,6 +454,10 @@ static int print_text(const struct selection *sel, const struct global_args *arg
 		(void)scols_table_enable_export(table, args->pairs);
 		(void)scols_table_enable_noheadings(table, args->noheadings);
 		(void)scols_table_enable_colors(table, table_wants_color(args, out));
+		if (args->width > 0) {
+			(void)scols_table_set_termforce(table, SCOLS_TERMFORCE_ALWAYS);
+			(void)scols_table_set_termwidth(table, args->width);
+		}
 		r = add_columns(table, sel);
 	}
 	for (size_t i = 0; i < rows.n && r == 0; i++)
@@ -449,14 +468,72 @@ static int print_text(const struct selection *sel, const struct global_args *arg
 	return r == 0 ? 0 : dbt_err_sys(err, r, "cannot print the table");
 }
 
+struct sorted {
+	json_t *cell;
+	size_t at;
+};
+
+/* What is not set comes first; rows that are alike stay in their order. */
+static int by_cell(const void *a, const void *b)
+{
+	const struct sorted *x = a, *y = b;
+	int order = 0;
+
+	if (json_is_null(x->cell) || json_is_null(y->cell))
+		order = json_is_null(y->cell) - json_is_null(x->cell);
+	else if (json_is_number(x->cell) && json_is_number(y->cell))
+		order = (json_number_value(x->cell) > json_number_value(y->cell)) -
+		        (json_number_value(x->cell) < json_number_value(y->cell));
+	else if (json_is_string(x->cell) && json_is_string(y->cell))
+		order = strcmp(json_string_value(x->cell), json_string_value(y->cell));
+	else if (json_is_boolean(x->cell) && json_is_boolean(y->cell))
+		order = json_is_true(x->cell) - json_is_true(y->cell);
+	return order ? order : (x->at > y->at) - (x->at < y->at);
+}
+
+/* The indexes of the rows by that column; NULL when out of memory. The caller frees. */
+static size_t *sort_rows(const struct column *by, struct table_rows rows)
+{
+	struct sorted *list = calloc(rows.n ? rows.n : 1, sizeof(*list));
+	size_t *order = calloc(rows.n ? rows.n : 1, sizeof(*order));
+	size_t n = 0;
+
+	for (; list && order && n < rows.n; n++) {
+		list[n] = (struct sorted){ .cell = by->get(row_at(rows, n)), .at = n };
+		if (!list[n].cell)
+			break;
+	}
+	if (list && order && n == rows.n) {
+		qsort(list, n, sizeof(*list), by_cell);
+		for (size_t i = 0; i < n; i++)
+			order[i] = list[i].at;
+	} else {
+		free(order);
+		order = NULL;
+	}
+	for (size_t i = 0; i < n; i++)
+		json_decref(list[i].cell);
+	free(list);
+	return order;
+}
+
 int table_print(const struct table_spec *spec, const struct global_args *args,
                 struct table_rows rows, FILE *out, struct dbt_err *err)
 {
+	dbt_autofree size_t *order = NULL;
+	const struct column *by = NULL;
 	struct selection sel;
 	int r = select_columns(spec, args, &sel, err);
 
+	if (r == 0)
+		r = find_sort(spec, args, &by, err);
 	if (r < 0)
 		return r;
+	if (by) {
+		rows.order = order = sort_rows(by, rows);
+		if (!order)
+			return dbt_err_sys(err, -ENOMEM, "cannot order the rows");
+	}
 	progress_hide();
 	if (args->json)
 		return print_json(spec, &sel, rows, out, err);

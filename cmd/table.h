@@ -61,6 +61,8 @@ struct table_rows {
 	size_t n;
 	size_t item_bytes;
 	json_t *more; /* borrowed: an object whose keys follow the array in JSON; NULL none */
+	const size_t
+		*order; /* borrowed: indexes of the items as they are to appear; NULL as they are */
 };
 
 /* From an array and its length. */

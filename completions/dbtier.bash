@@ -8,7 +8,7 @@
 _dbtier_words()
 {
 	commands='scan formats devices probe diagnose ladder promote status verify rollback reclaim recover config'
-	globals='--json --output --output-all --pairs --list --raw --noheadings --bytes --quiet --verbose --progress --no-color --state-dir --help --version'
+	globals='--json --output --output-all --pairs --list --raw --noheadings --bytes --sort --width --quiet --verbose --progress --no-color --state-dir --help --version'
 	options='' operand=none columns=''
 	case $1 in
 	scan)
@@ -85,6 +85,8 @@ _dbtier_value()
 	value=''
 	case "$1 $2" in
 	*' --output' | *' -o') value='columns' ;;
+	*' --sort') value='columns' ;;
+	*' --width') value='none' ;;
 	*' --progress') value='words json none' ;;
 	*' --state-dir') value='dir' ;;
 	scan' --min-size') value='none' ;;

@@ -5,7 +5,7 @@
 
 # Prints the command, if there is one already.
 function __dbtier_command
-    set -l valued --output -o --progress --state-dir
+    set -l valued --output -o --sort --width --progress --state-dir
     set -l words (commandline -opc)
     set -l skip
     for word in $words[2..]
@@ -253,6 +253,8 @@ complete -c dbtier -l list -s l -d 'print an aligned list, as without it'
 complete -c dbtier -l raw -s r -d 'print the table without alignment'
 complete -c dbtier -l noheadings -s n -d 'print the table without headings'
 complete -c dbtier -l bytes -s b -d 'print sizes in bytes, rates in bytes a second'
+complete -c dbtier -l sort -x -a '(__dbtier_columns)' -d 'order the rows by that column'
+complete -c dbtier -l width -x -d 'print the table for so many characters a line'
 complete -c dbtier -l quiet -s q -d 'print errors only, no remarks'
 complete -c dbtier -l verbose -s v -d 'tell more about what is done and why'
 complete -c dbtier -l progress -x -a 'json none' -d 'report progress as JSON on stderr, or not at all'

@@ -119,7 +119,12 @@ expect 2 dbtier status --prometheus --json
 expect 0 dbtier recover
 expect 0 dbtier status --prometheus
 out_has 'dbtier_unhealthy_promotions 0'
+expect 0 dbtier diagnose --json --seconds 1 && schema diagnose
 expect 0 dbtier rollback --all --json && schema rollback
+expect 0 dbtier promote -q --force --no-probe "$SLOW/db/a.dmnd" --to "$FAST"
+# The target is in memory: refused, told in the same form.
+expect 3 dbtier reclaim --json "$SLOW/db/a.dmnd" && schema reclaim
+expect 0 dbtier rollback -q
 expect 0 dbtier status --prometheus
 out_lacks 'path='
 expect 0 dbtier recover --json && schema recover

@@ -40,6 +40,24 @@ expect 0 dbtier formats -l -o id
 equal ID "$(head -n 1 "$TMP/out")" "a list"
 expect 2 dbtier formats -o acces
 err_has "did you mean 'access'?"
+expect 0 dbtier formats -rn -o id --sort id
+equal "$(sort "$TMP/out")" "$(cat "$TMP/out")" "ordered by a column of text"
+[[ $(wc -l <"$TMP/out") -gt 10 ]] || fail "too little to order"
+head -c 300K /dev/zero >>"$TMP/db/$odd"
+for form in "-brno size" "--json"; do
+	# shellcheck disable=SC2086 # words
+	expect 0 dbtier scan --no-probe $form --sort SIZE "$TMP/db"
+	if [[ $form == --json ]]; then jq '.databases[].size' "$TMP/out" >"$TMP/sizes"; else cp "$TMP/out" "$TMP/sizes"; fi
+	equal "$(sort -n "$TMP/sizes")" "$(cat "$TMP/sizes")" "ordered by a column of numbers: $form"
+	equal 2 "$(wc -l <"$TMP/sizes")" "rows that were ordered"
+done
+cp "$TMP/db/plain.dmnd" "$TMP/db/$odd"
+expect 2 dbtier formats --sort acces
+err_has "did you mean 'access'?"
+expect 2 dbtier formats --width 5
+err_has "'--width' takes 10 to 10000"
+expect 0 dbtier formats -o id,note --width 60
+[[ $(awk 'length($0) > n { n = length($0) } END { print n }' "$TMP/out") -le 60 ]] || fail "wider than --width 60"
 expect 2 dbtier formats -O -o id
 err_has "exclude each other"
 

@@ -473,21 +473,28 @@ struct sorted {
 	size_t at;
 };
 
-/* What is not set comes first; rows that are alike stay in their order. */
+/* What is not set comes first, then no before yes. */
+static int rank(const json_t *cell)
+{
+	return json_is_null(cell) ? 0 : json_is_false(cell) ? 1 : 2;
+}
+
+static int compare_cells(const json_t *x, const json_t *y)
+{
+	if (json_is_number(x) && json_is_number(y))
+		return (json_number_value(x) > json_number_value(y)) -
+		       (json_number_value(x) < json_number_value(y));
+	if (json_is_string(x) && json_is_string(y))
+		return strcmp(json_string_value(x), json_string_value(y));
+	return rank(x) - rank(y);
+}
+
+/* Rows that are alike stay in their order. */
 static int by_cell(const void *a, const void *b)
 {
 	const struct sorted *x = a, *y = b;
-	int order = 0;
+	int order = compare_cells(x->cell, y->cell);
 
-	if (json_is_null(x->cell) || json_is_null(y->cell))
-		order = json_is_null(y->cell) - json_is_null(x->cell);
-	else if (json_is_number(x->cell) && json_is_number(y->cell))
-		order = (json_number_value(x->cell) > json_number_value(y->cell)) -
-		        (json_number_value(x->cell) < json_number_value(y->cell));
-	else if (json_is_string(x->cell) && json_is_string(y->cell))
-		order = strcmp(json_string_value(x->cell), json_string_value(y->cell));
-	else if (json_is_boolean(x->cell) && json_is_boolean(y->cell))
-		order = json_is_true(x->cell) - json_is_true(y->cell);
 	return order ? order : (x->at > y->at) - (x->at < y->at);
 }
 

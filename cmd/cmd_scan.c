@@ -171,9 +171,13 @@ static json_t *get_gain(const void *row)
 static json_t *get_advice(const void *row)
 {
 	const struct dbt_database *db = db_of(row);
+	dbt_autofree char *text = NULL;
 
+	/* The reason holds names and what files say: any bytes. */
+	if (!db->complete && asprintf(&text, "incomplete: %s", db->incomplete) < 0)
+		text = NULL;
 	if (!db->complete)
-		return json_sprintf("incomplete: %s", db->incomplete);
+		return text ? table_json_text(text) : NULL;
 	return table_json_text(((const struct dbt_inventory_item *)row)->advice.text);
 }
 

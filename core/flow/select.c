@@ -292,6 +292,32 @@ static int select_set_by_file(const struct dbt_ctx *ctx, const struct dbt_at *at
 	                              at->shown, db->format, db->name, db->path);
 }
 
+/* What SQLite and LMDB keep beside a database under its name and more: moved alone, or away from the database, it
+ * breaks it (https://www.sqlite.org/tempfiles.html; lockfile in lmdb.h). */
+static int refuse_companion(const struct dbt_ctx *ctx, const struct dbt_at *at, struct dbt_err *err)
+{
+	static const char *const ends[] = { "-wal", "-shm", "-journal", "-lock" };
+	size_t len = strlen(at->name);
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		size_t end = strlen(ends[i]);
+		dbt_autofree char *name = NULL;
+		struct dbt_ident ident;
+
+		if (len <= end || strcmp(at->name + len - end, ends[i]) != 0)
+			continue;
+		name = strndup(at->name, len - end);
+		if (!name)
+			return out_of_memory(err);
+		if (dbt_ident_of(ctx, at->dirfd, name, &ident) == 0)
+			return dbt_err_refuse(err,
+			                      "'%s' belongs to '%s' beside it and stays there: "
+			                      "promote that",
+			                      at->shown, name);
+	}
+	return 0;
+}
+
 static int select_one_file(const struct dbt_ctx *ctx, const struct dbt_at *at, bool all_files,
                            struct dbt_selection *ret, struct dbt_err *err)
 {
@@ -301,7 +327,8 @@ static int select_one_file(const struct dbt_ctx *ctx, const struct dbt_at *at, b
 
 	if (r == -ENOENT) {
 		dbt_err_clear(err);
-		return select_file(at, "file", false, ret, err);
+		r = refuse_companion(ctx, at, err);
+		return r < 0 ? r : select_file(at, "file", false, ret, err);
 	}
 	if (r < 0)
 		return r;

@@ -61,6 +61,17 @@ expect 0 dbtier formats -o id,note --width 60
 expect 2 dbtier formats -O -o id
 err_has "exclude each other"
 
+# A reason that holds a name of any bytes.
+mkdir "$TMP/cut"
+head -c 5000 "$TMP/db/plain.dmnd" >"$TMP/cut/"$'caf\xe9.dmnd'
+cp "$TMP/db/plain.dmnd" "$TMP/cut/good.dmnd"
+for form in "" --json --raw --pairs; do
+	# shellcheck disable=SC2086 # none or one
+	expect 0 dbtier scan --no-probe $form "$TMP/cut"
+	out_has good
+	out_has incomplete
+done
+
 # A full disk behind stdout.
 status=0
 dbtier scan --no-probe "$TMP/db" >/dev/full 2>"$TMP/err" || status=$?

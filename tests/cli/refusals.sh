@@ -429,6 +429,24 @@ check_told()
 }
 
 # What reclaim refuses: a target that is away, an original that somebody has changed.
+check_companions()
+{
+	local end
+
+	fresh
+	make "$DIR/a"
+	for end in wal shm journal lock; do
+		make "$DIR/a-$end"
+		expect 3 promote "$DIR/a-$end"
+		err_has "'$DIR/a-$end' belongs to 'a' beside it"
+		[[ ! -L $DIR/a-$end ]] || fail "a-$end was moved"
+		rm "$DIR/a-$end"
+	done
+	make "$DIR/b-wal"
+	expect 0 promote "$DIR/b-wal"
+	expect 0 dbtier rollback "$DIR/b-wal"
+}
+
 check_reclaim()
 {
 	fresh
@@ -523,6 +541,7 @@ for types in "ext4 xfs" "btrfs ext4"; do
 	check_permission
 	check_exports
 	check_told
+	check_companions
 	check_reclaim
 	check_hostile_names
 	check_kinds_of_filesystem

@@ -203,29 +203,36 @@ static const char *reason_of(enum dbt_recovery what, const struct dbt_promotion 
 	return dbt_promotion_lost_copies(p) ? "the copy is gone" : "its link is gone";
 }
 
-/* Does a promotion that was returned because its copies were out of reach still have some? They are left alone then.
- * *ret_back: their filesystem is there again. */
-static bool awaits_copies(struct dbt_flow *flow, const struct dbt_promotion *p,
-                          const struct dbt_promotions *all, bool *ret_back)
-{
-	bool awaits = false;
+/* What is to be said of copies that a promotion left because they were out of reach. */
+enum awaited {
+	AWAITED_NONE = 0, /* there are none, or they are not wanted any more */
+	AWAITED_BACK,     /* all can be seen again */
+	AWAITED_UNMOUNTED,
+	AWAITED_UNSEEN, /* one cannot be looked at: err of look_for_copies says why */
+};
 
-	*ret_back = true;
+static enum awaited look_for_copies(struct dbt_flow *flow, const struct dbt_promotion *p,
+                                    const struct dbt_promotions *all, struct dbt_err *err)
+{
+	bool awaits = false, unmounted = false;
+
 	if (p->state != DBT_STATE_ROLLED_BACK || !dbt_promotion_keeps_copies(p) ||
 	    dbt_promotion_is_superseded(p, all))
-		return false;
+		return AWAITED_NONE;
 	for (size_t i = 0; i < p->n_members; i++) {
 		struct dbt_look l;
 
 		if (!p->members[i].copy_left)
 			continue;
-		if (dbt_look_at(flow->ctx, p, &p->members[i], &l, NULL) < 0)
-			return true;
+		if (dbt_look_at(flow->ctx, p, &p->members[i], &l, err) < 0)
+			return AWAITED_UNSEEN;
 		awaits = awaits || l.copy_is != DBT_COPY_MISSING;
-		*ret_back = *ret_back && l.copy_is != DBT_COPY_UNMOUNTED;
+		unmounted = unmounted || l.copy_is == DBT_COPY_UNMOUNTED;
 		dbt_look_release(&l);
 	}
-	return awaits;
+	if (!awaits)
+		return AWAITED_NONE;
+	return unmounted ? AWAITED_UNMOUNTED : AWAITED_BACK;
 }
 
 /* Does an active promotion use a copy that this one has left? Then it is not left any more. */
@@ -367,17 +374,25 @@ static int leave_waiting(struct dbt_flow *flow, const struct dbt_promotion *p,
                          const struct dbt_promotions *all, bool tell,
                          struct dbt_recovery_report *list)
 {
-	bool is_back;
+	static const char *const texts[] = {
+		[AWAITED_BACK] = "its copy is there again: 'dbtier recover --repromote' promotes "
+				 "again; deleted by hand it is forgotten",
+		[AWAITED_UNMOUNTED] =
+			"the path is its original; the copy's filesystem is not mounted",
+	};
+	struct dbt_err err = { 0 };
+	enum awaited awaited = look_for_copies(flow, p, all, &err);
+	dbt_autofree char *unseen = NULL;
 
-	if (!awaits_copies(flow, p, all, &is_back))
+	if (awaited == AWAITED_NONE)
 		return 0;
-	if (tell && dbt_recovery_report_add(
-			    list, p, DBT_RECOVERY_WAITING,
-			    is_back ? "its copy is there again: 'dbtier recover --repromote' "
-				      "promotes again; "
-				      "deleted by hand it is forgotten"
-				    : "the path is its original; the copy's filesystem is not "
-				      "mounted") < 0)
+	if (awaited == AWAITED_UNSEEN &&
+	    asprintf(&unseen,
+	             "the path is its original; whether the copy is left cannot be seen: %s",
+	             err.text) < 0)
+		unseen = NULL;
+	if (tell && dbt_recovery_report_add(list, p, DBT_RECOVERY_WAITING,
+	                                    unseen ? unseen : texts[awaited]) < 0)
 		return -ENOMEM;
 	return 1;
 }

@@ -90,7 +90,7 @@ int dbt_ledger_find_names(struct dbt_ledger *ledger, const char *name, struct db
 		" FROM scan_name WHERE ?1 IS NULL OR name=?1 ORDER BY is_member, path",
 		err);
 	bool ok = true;
-	int r;
+	int r = 0;
 
 	if (!s)
 		return err ? err->code : -EIO;
@@ -164,7 +164,7 @@ int dbt_ledger_load_measurements(struct dbt_ledger *ledger, const char *key,
 	                                  " WHERE key=?",
 	                                  err);
 	bool ok = true;
-	int r;
+	int r = 0;
 
 	if (!s)
 		return err ? err->code : -EIO;

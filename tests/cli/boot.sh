@@ -105,6 +105,13 @@ boot 0
 journal_has "waits: the path is its original; the copy's filesystem is not mounted"
 expect 0 dbtier recover
 out_has "the copy's filesystem is not mounted"
+# ... while it cannot be looked at ...
+if command -v strace >/dev/null; then
+	expect 0 strace -f -qq -o "$TMP/calls" -P "$FAST" -e inject=%file:error=EIO \
+		"$DBTIER" --state-dir "$TMP/state" recover
+	out_has "whether the copy is left cannot be seen: "
+	out_has "$FAST"
+fi
 # ... and when it is there again.
 mount -o loop "$PAIR/fast.img" "$FAST"
 expect 0 dbtier recover

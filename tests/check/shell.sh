@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# timeout: 300
 # The shell scripts are clean for shellcheck.
 . "$(dirname "$0")/../support/lib.sh"
 need_command shellcheck shellcheck

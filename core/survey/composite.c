@@ -47,7 +47,8 @@ static int join_incomplete(struct dbt_database *whole, const struct dbt_database
 {
 	char *text;
 
-	if (part->complete)
+	if (part->complete ||
+	    (whole->incomplete && part->incomplete && strstr(whole->incomplete, part->incomplete)))
 		return 0;
 	if (asprintf(&text, "%s%s%s", whole->incomplete ? whole->incomplete : "",
 	             whole->incomplete ? "; " : "", part->incomplete ? part->incomplete : "") < 0)

@@ -25,6 +25,8 @@ struct dbt_file {
 	bool dangling;     /* ... that leads nowhere; size is the kept original's, if there */
 	bool claimed;      /* a database has it already */
 	bool tested;       /* content was looked at */
+	bool passed;       /* ... and begins a database */
+	bool unreadable;   /* ... but it could not be read */
 };
 
 struct dbt_file_list; /* files found by name only later */

@@ -5,11 +5,13 @@
 #include "survey/dbkind.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_REASONS = 4 };
 
@@ -114,6 +116,16 @@ static int literal_name(const char *pattern, const char *base, char **ret)
 	return asprintf(ret, "%s%s", rest == pattern ? "" : base, rest) < 0 ? -ENOMEM : 0;
 }
 
+/* By its rule the file has something in it; noted after the member was added. */
+static void mark_needed(struct dbt_group *group, const struct dbt_file *file,
+                        const struct dbt_rule *rule)
+{
+	for (size_t i = 0; i < group->members.n; i++)
+		if (group->members.items[i].file == file)
+			group->members.items[i].needed |=
+				(rule->flags & (DBT_RULE_CORE | DBT_RULE_REQUIRED | DBT_RULE_HOT)) != 0;
+}
+
 struct fit {
 	struct dbt_group *group;
 	const struct dbt_rule *rule;
@@ -124,12 +136,15 @@ struct fit {
 static int add_fitting(void *data, struct dbt_file *file)
 {
 	struct fit *fit = data;
+	int r;
 
 	if (!dbt_pattern_fits(fit->rule->pattern, fit->base, file->name))
 		return 0;
 	fit->n++;
-	return dbt_group_add(fit->group, file, fit->rule->class,
-	                     (fit->rule->flags & DBT_RULE_HOT) != 0);
+	r = dbt_group_add(fit->group, file, fit->rule->class,
+	                  (fit->rule->flags & DBT_RULE_HOT) != 0);
+	mark_needed(fit->group, file, fit->rule);
+	return r;
 }
 
 /* Adds what one rule finds; returns how many or -errno. */
@@ -150,6 +165,7 @@ static int apply_rule(struct dbt_group *group, const struct dbt_rule *rule, cons
 		if (!file)
 			return 0;
 		r = dbt_group_add(group, file, rule->class, hot);
+		mark_needed(group, file, rule);
 		return r < 0 ? r : 1;
 	}
 	fit.rule = rule;
@@ -166,6 +182,8 @@ static int add_cold(void *data, struct dbt_file *file)
 
 int dbt_group_apply(struct dbt_group *group, const char *base)
 {
+	bool core_missing = false;
+
 	for (const struct dbt_rule *rule = group->format->rules; rule && rule->pattern; rule++) {
 		const char *tail =
 			base && rule->pattern[0] == '*' ? rule->pattern + 1 : rule->pattern;
@@ -178,15 +196,14 @@ int dbt_group_apply(struct dbt_group *group, const char *base)
 			return n;
 		if (n > 0)
 			continue;
-		if (rule->flags & DBT_RULE_CORE)
-			return -ENOENT;
-		if (rule->flags & DBT_RULE_REQUIRED)
+		core_missing |= (rule->flags & DBT_RULE_CORE) != 0;
+		if (rule->flags & (DBT_RULE_CORE | DBT_RULE_REQUIRED))
 			n = dbt_group_incomplete(group, "'%s%s' is missing",
 			                         tail == rule->pattern ? "" : base, tail);
 		if (n < 0)
 			return n;
 	}
-	return 0;
+	return core_missing && !group->remains ? -ENOENT : 0;
 }
 
 /* ---- a group becomes a database ---- */
@@ -388,12 +405,41 @@ static int to_database(struct dbt_group *group, struct dbt_database *db)
 	return 0;
 }
 
+/* Whatever the format: a member that is read must have bytes, and they must be readable. What check said of a file is
+ * not said again. */
+static int check_bytes(struct dbt_group *group)
+{
+	for (size_t i = 0; i < group->members.n; i++) {
+		const struct dbt_group_member *m = &group->members.items[i];
+		const struct dbt_file *file = m->file;
+		dbt_autofree char *quoted = NULL;
+		int r = 0;
+
+		if ((!m->hot && !m->needed) || file->foreign_link || file->dangling)
+			continue;
+		if (asprintf(&quoted, "'%s'", file->name) < 0) {
+			quoted = NULL;
+			return -ENOMEM;
+		}
+		if (group->incomplete.len > 0 && strstr(dbt_buf_str(&group->incomplete), quoted))
+			continue;
+		if (file->size_bytes == 0 && m->needed)
+			r = dbt_group_incomplete(group, "%s is empty", quoted);
+		else if (file->size_bytes > 0 && faccessat(group->dir->fd, file->name, R_OK, AT_EACCESS) < 0 &&
+		         errno == EACCES)
+			r = dbt_group_incomplete(group, "%s cannot be read: no permission", quoted);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 static int collect(struct dbt_group *group)
 {
 	bool use_rules = true;
 	int r = 0;
 
-	if (group->format->collect)
+	if (group->format->collect && !group->remains)
 		r = group->format->collect(group, &use_rules);
 	if (r == 0 && use_rules)
 		r = dbt_group_apply(group, group->base);
@@ -401,9 +447,9 @@ static int collect(struct dbt_group *group)
 		r = dbt_dir_each(group->dir, true, add_cold, group);
 	if (r == 0 && group->members.n == 0 && !group->lead->directory)
 		r = dbt_group_add(group, group->lead, group->format->class, true);
-	if (r == 0 && group->format->check)
+	if (r == 0 && group->format->check && !group->remains)
 		r = group->format->check(group);
-	return r;
+	return r == 0 ? check_bytes(group) : r;
 }
 
 static void claim(struct dbt_group *group)
@@ -420,7 +466,7 @@ static bool is_alone(const struct dbt_passed *p)
 	return p->format->shape == DBT_SHAPE_FILE || !p->lead || p->lead->alone;
 }
 
-static int form(struct dbt_dir *dir, const struct dbt_passed *p, const char *base,
+static int form(struct dbt_dir *dir, const struct dbt_passed *p, const char *base, bool remains,
                 struct dbt_found_vec *found)
 {
 	struct dbt_group group = { .format = p->format,
@@ -428,6 +474,7 @@ static int form(struct dbt_dir *dir, const struct dbt_passed *p, const char *bas
 		                   .base = base,
 		                   .kind = p->lead ? p->lead->kind : (char)0,
 		                   .alone = is_alone(p),
+		                   .remains = remains,
 		                   .lead = p->file };
 	struct dbt_found *f;
 	int r = collect(&group);
@@ -461,8 +508,17 @@ int dbt_group_form(struct dbt_dir *dir, const struct dbt_passed *p, struct dbt_f
 		base[strlen(base) - strlen(tail)] = '\0';
 	}
 	if (!is_alone(p) && p->format->shape != DBT_SHAPE_SET)
-		return form(dir, p, NULL, found);
-	return form(dir, p, base, found);
+		return form(dir, p, NULL, false, found);
+	return form(dir, p, base, false, found);
+}
+
+int dbt_group_form_remains(struct dbt_dir *dir, const struct dbt_format *format,
+                           const struct dbt_lead *lead, struct dbt_file *file, const char *base,
+                           struct dbt_found_vec *found)
+{
+	const struct dbt_passed p = { .format = format, .lead = lead, .file = file };
+
+	return form(dir, &p, base, true, found);
 }
 
 void dbt_found_release(struct dbt_found_vec *found)

@@ -22,12 +22,13 @@ struct dbt_group {
 	const char *base; /* what '*' stands for in the rules; NULL in a directory: anything */
 	char kind;
 	bool alone; /* of one file: base is its name, in a format of sets or directories too */
+	bool remains; /* recognised by names alone: no core member has to be there */
 	struct dbt_file *lead;
 	struct {
 		struct dbt_group_member {
 			struct dbt_file *file;
 			enum dbt_class class;
-			bool hot;
+			bool hot, needed;
 		} * items;
 		size_t n, cap;
 	} members;
@@ -51,6 +52,12 @@ struct dbt_passed {
  * -errno. */
 int dbt_group_form(struct dbt_dir *dir, const struct dbt_passed *passed,
                    struct dbt_found_vec *found);
+
+/* Forms the group of a format (as the leads of this kind begin it) whose lead is not there or cannot be read, around
+ * another file. base: NULL in a directory. Returns as dbt_group_form. */
+int dbt_group_form_remains(struct dbt_dir *dir, const struct dbt_format *format,
+                           const struct dbt_lead *lead, struct dbt_file *file, const char *base,
+                           struct dbt_found_vec *found);
 
 /* For the collect and check of formats. */
 

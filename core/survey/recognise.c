@@ -2,6 +2,7 @@
 
 #include "base/vec.h"
 #include "survey/dbkind.h"
+#include "survey/remains.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -39,6 +40,7 @@ static int add_passed(struct passed_vec *passed, const struct dbt_dbkind_lead *l
 	*p = (struct dbt_passed){
 		.format = lead->format, .lead = lead->lead, .order = lead->order, .file = file
 	};
+	file->passed = true;
 	if (match == DBT_MATCH_CUT) {
 		p->cut = dbt_buf_take(why);
 		if (!p->cut)
@@ -113,6 +115,7 @@ static int test_file(struct dbt_dir *dir, struct dbt_file *file, bool by_name,
 	got = dbt_dir_read(dir, file, head, sizeof(head), 0);
 	file->tested = true;
 	if (got < 0) {
+		file->unreadable = true;
 		if (!file->dangling)
 			dbt_walk_trouble(dir->walk, dir->path, file->name, (int)got);
 		return 0;
@@ -241,6 +244,8 @@ int dbt_recognise(struct dbt_dir *dir, struct dbt_found_vec *found)
 	r = test_files(dir, true, is_lead, &passed);
 	r2 = form_all(dir, &passed, found);
 	r = r < 0 ? r : r2;
+	if (r == 0)
+		r = dbt_remains_form(dir, found);
 	if (r == 0) {
 		r = test_files(dir, false, is_odd, &passed);
 		r2 = form_all(dir, &passed, found);

@@ -500,6 +500,7 @@ want_decoys()
 	[[ -e $CORPUS/decoys/cut.dmnd ]] || return 0
 	want diamond cut 1 cut
 	want diamond renamed.bin 1
+	[[ ! -e $CORPUS/decoys/partial ]] || want blast prot_v5 2 cut
 }
 
 build diamond diamond

@@ -239,7 +239,16 @@ static void bowtie2_small_and_large(void **state)
 		assert_incomplete("is missing");
 		(void)snprintf(name, sizeof(name), "x.1.%s", end);
 		drop(name);
-		assert_nothing(); /* the reverse half is none of its own */
+		(void)snprintf(name, sizeof(name), "'x.1.%s' is missing", end);
+		assert_incomplete(name); /* the reverse half is none of its own */
+		for (size_t i = 0; i < 4; i++) {
+			(void)snprintf(name, sizeof(name), "x.%s.%s", ends[i], end);
+			if (strcmp(ends[i], "rev.2") != 0)
+				drop(name);
+		}
+		assert_nothing(); /* one name is no database */
+		(void)snprintf(name, sizeof(name), "x.rev.1.%s", end);
+		drop(name);
 	}
 }
 
@@ -619,6 +628,8 @@ static void subread_rsem_gmap(void **state)
 	tree_put(root, "sr.reads", "x");
 	assert_found("subread", "sr", 4);
 	drop("sr.00.b.tab");
+	drop("sr.files");
+	drop("sr.reads");
 	assert_nothing();
 	tree_put(root, "rs.grp", "1\n2\n");
 	assert_nothing();
@@ -627,6 +638,9 @@ static void subread_rsem_gmap(void **state)
 	tree_put(root, "rs.transcripts.fa", ">x\nA\n");
 	assert_found("rsem", "rs", 4);
 	drop("rs.grp");
+	assert_incomplete("'rs.grp' is missing");
+	drop("rs.ti");
+	drop("rs.seq");
 	tree_put(root, "syn/syn.version", "syn\n2021-12-17\n");
 	assert_nothing();
 	tree_put(root, "syn/syn.chromosome", "c\n");

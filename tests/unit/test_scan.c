@@ -275,7 +275,7 @@ static void an_alias_over_others_refers_to_them(void **state)
 	dbt_scan_result_release(&r);
 }
 
-static void an_index_alone_is_nothing(void **state)
+static void an_index_without_its_sequences_is_incomplete(void **state)
 {
 	struct dbt_scan_result r;
 
@@ -283,7 +283,9 @@ static void an_index_alone_is_nothing(void **state)
 	sample_blast_volume(root, "x", true);
 	move("x.psq", "gone");
 	r = scan("");
-	assert_int_equal(r.n_databases, 0);
+	assert_int_equal(r.n_databases, 1);
+	assert_false(r.databases[0].complete);
+	assert_string_equal(r.databases[0].incomplete, "'x.psq' is missing");
 	dbt_scan_result_release(&r);
 }
 
@@ -876,7 +878,7 @@ int main(void)
 		TEST(blast_volumes_are_one),
 		TEST(blast_molecules_do_not_mix),
 		TEST(an_alias_over_others_refers_to_them),
-		TEST(an_index_alone_is_nothing),
+		TEST(an_index_without_its_sequences_is_incomplete),
 		TEST(kraken2_is_its_directory),
 		TEST(hmmer_is_complete_or_says_why),
 		TEST(bakta_is_one_with_its_parts),

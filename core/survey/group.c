@@ -452,6 +452,18 @@ static int collect(struct dbt_group *group)
 	return r == 0 ? check_bytes(group) : r;
 }
 
+/* Where no rule asks for the lead: that it is not there, or empty, is why the group is only remains. */
+static int check_lead(struct dbt_group *group, const struct dbt_lead *lead)
+{
+	const struct dbt_file *file = dbt_group_part(group, lead->pattern);
+	const char *state = !file ? "missing" : file->size_bytes == 0 ? "empty" : "not readable";
+
+	if (group->n_reasons > 0)
+		return 0;
+	return dbt_group_incomplete(group, "'%s%s' is %s", group->base ? group->base : "",
+	                            lead->pattern + (lead->pattern[0] == '*'), state);
+}
+
 static void claim(struct dbt_group *group)
 {
 	/* The parts of a composite are databases too; scan.c joins them with it. */
@@ -479,6 +491,8 @@ static int form(struct dbt_dir *dir, const struct dbt_passed *p, const char *bas
 	struct dbt_found *f;
 	int r = collect(&group);
 
+	if (r == 0 && remains)
+		r = check_lead(&group, p->lead);
 	if (r == 0 && p->cut)
 		r = dbt_group_incomplete(&group, "'%s' is %s", p->file->name, p->cut);
 	if (r == 0) {
@@ -518,7 +532,15 @@ int dbt_group_form_remains(struct dbt_dir *dir, const struct dbt_format *format,
 {
 	const struct dbt_passed p = { .format = format, .lead = lead, .file = file };
 
-	return form(dir, &p, base, true, found);
+	const size_t before = found->n;
+	int r = form(dir, &p, base, true, found);
+
+	/* The text that was pressed is no database of its own beside what is left of the pressed ones. */
+	for (size_t i = 0; r == 0 && found->n > before && i < before; i++)
+		if (found->items[i].db.path && found->items[i].format == format &&
+		    strcmp(found->items[i].db.path, found->items[before].db.path) == 0)
+			dbt_database_release(&found->items[i].db);
+	return r;
 }
 
 void dbt_found_release(struct dbt_found_vec *found)

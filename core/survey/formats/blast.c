@@ -263,9 +263,22 @@ static int collect(struct dbt_group *group, bool *use_rules)
 	return collect_alias(group);
 }
 
+/* The profiles of RPS-BLAST and their lookup table go together. */
+static int check_profiles(struct dbt_group *group)
+{
+	const bool rps = dbt_group_part(group, "*.rps") != NULL,
+		   loo = dbt_group_part(group, "*.loo") != NULL;
+
+	if (group->kind != KIND_PROTEIN || rps == loo)
+		return 0;
+	return dbt_group_incomplete(group, "'%s.%s' is missing", group->base, rps ? "loo" : "rps");
+}
+
 static int check(struct dbt_group *group)
 {
-	return lead_is_alias(group) ? 0 : check_volume(group, group->base);
+	int r = lead_is_alias(group) ? 0 : check_volume(group, group->base);
+
+	return r < 0 ? r : check_profiles(group);
 }
 
 static const struct dbt_lead leads[] = {

@@ -5,8 +5,14 @@ enum { KIND_SMALL = 's', KIND_LARGE = 'l' };
 
 static enum dbt_match test(const struct dbt_candidate *file, struct dbt_buf *why)
 {
-	(void)why;
-	return dbt_ebwt_test(file, file->name[strlen(file->name) - 1] == 'l');
+	return dbt_ebwt_test(file, file->name[strlen(file->name) - 1] == 'l', why);
+}
+
+static int check(struct dbt_group *group)
+{
+	const bool wide = group->kind == KIND_LARGE;
+
+	return dbt_ebwt_check(group, wide ? "ebwtl" : "ebwt", wide);
 }
 
 static const struct dbt_lead leads[] = {
@@ -43,4 +49,5 @@ const struct dbt_format dbt_format_bowtie = {
 	.leads = leads,
 	.rules = rules,
 	.test = test,
+	.check = check,
 };

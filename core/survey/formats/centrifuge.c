@@ -4,8 +4,7 @@
 
 static enum dbt_match test(const struct dbt_candidate *file, struct dbt_buf *why)
 {
-	(void)why;
-	return dbt_ebwt_test(file, true);
+	return dbt_ebwt_test(file, true, why);
 }
 
 static const struct dbt_lead leads[] = { { .pattern = "*.1.cf" }, { 0 } };

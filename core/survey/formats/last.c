@@ -27,6 +27,26 @@ static unsigned volumes_of(struct dbt_group *group)
 	return at ? (unsigned)strtoul(at + 9, NULL, 10) : 0;
 }
 
+/* X.prj tells how many bytes X.tis has. */
+static int check_letters(struct dbt_group *group, const char *base)
+{
+	static const char key[] = "\ntotallength=";
+	const struct dbt_file *project = dbt_group_findf(group, "%s.prj", base);
+	char text[DBT_HEAD_BYTES + 1];
+	ssize_t got = project ? dbt_group_read(group, project, text, DBT_HEAD_BYTES, 0) : 0;
+	const char *at;
+	uint64_t bytes;
+
+	text[got < 0 ? 0 : got] = '\0';
+	at = strstr(text, key);
+	if (!at)
+		return 0;
+	at += strlen(key);
+	return dbt_read_number(&at, &bytes)
+	               ? dbt_group_expect(group, dbt_group_findf(group, "%s.tis", base), bytes)
+	               : 0;
+}
+
 /* The tables of X, or of its volume N. */
 static int check_tables(struct dbt_group *group, const char *base, bool *ret_any)
 {
@@ -38,6 +58,8 @@ static int check_tables(struct dbt_group *group, const char *base, bool *ret_any
 		if (!dbt_group_findf(group, "%s.%s", base, tables[i]))
 			missing++;
 	*ret_any = missing < sizeof(tables) / sizeof(tables[0]);
+	if (*ret_any)
+		r = check_letters(group, base);
 	for (size_t i = 0; *ret_any && r == 0 && i < 3; i++)
 		if (!dbt_group_findf(group, "%s.%s", base, tables[i]))
 			r = dbt_group_incomplete(group, "'%s.%s' is missing", base, tables[i]);

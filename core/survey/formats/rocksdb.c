@@ -2,6 +2,7 @@
  * keep by the dozen, has no OPTIONS and is not meant. Tools write to it while it is open (LOG, MANIFEST,
  * CURRENT), and a writer through links to single files makes the two places differ: it moves as a
  * directory or not at all. */
+#include "survey/dbkind.h"
 #include "survey/formats/format.h"
 #include "survey/group.h"
 
@@ -12,6 +13,38 @@ static enum dbt_match test(const struct dbt_candidate *file, struct dbt_buf *why
 	(void)why;
 	return dbt_has_magic(file, "MANIFEST-", 9) && file->size_bytes < 64 ? DBT_MATCH_YES
 	                                                                    : DBT_MATCH_NO;
+}
+
+/* A table ends with a magic: of block based tables, of old ones, of plain and of cuckoo tables (RocksDB
+ * table/block_based, plain, cuckoo). Of many tables the first are looked at: each costs a seek. */
+static int check_tables(struct dbt_group *group)
+{
+	enum { MAX_TABLES = 64 };
+	static const uint64_t magics[] = { 0x88e241b785f4cff7, 0xdb4775248b80fb57,
+		                           0x8242229663bf9564, 0x4f3418eb7a8f13b8,
+		                           0x926789d0c5f17873 };
+	unsigned seen = 0;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && seen < MAX_TABLES && i < group->members.n; i++) {
+		const struct dbt_file *file = group->members.items[i].file;
+		unsigned char end[8];
+		bool known = false;
+
+		if (!dbt_pattern_fits("#.sst", NULL, file->name) || file->foreign_link ||
+		    file->size_bytes < sizeof(end))
+			continue;
+		seen++;
+		if (dbt_group_read(group, file, end, sizeof(end), file->size_bytes - sizeof(end)) !=
+		    (ssize_t)sizeof(end))
+			continue;
+		for (size_t m = 0; m < sizeof(magics) / sizeof(magics[0]); m++)
+			known |= dbt_le64(end) == magics[m];
+		if (!known)
+			r = dbt_group_incomplete(group, "'%s' is cut short: it has no footer",
+			                         file->name);
+	}
+	return r;
 }
 
 static int check(struct dbt_group *group)
@@ -28,7 +61,7 @@ static int check(struct dbt_group *group)
 	name[strcspn(name, "\n")] = '\0';
 	if (!dbt_group_find(group, name))
 		return dbt_group_incomplete(group, "'%s' is missing", name);
-	return 0;
+	return check_tables(group);
 }
 
 static const struct dbt_lead leads[] = { { .pattern = "CURRENT" }, { 0 } };

@@ -318,6 +318,22 @@ static int check_formats(const struct opt_strings *formats, struct dbt_err *err)
 	return 0;
 }
 
+/* Something was passed over: the survey says why by an error number. */
+static void tell_trouble(const struct app *app, const struct dbt_scan_trouble *trouble)
+{
+	if (trouble->code == -ENODATA)
+		msg_note(app, "'%s' is empty, though it is called like a database", trouble->path);
+	else if (trouble->code == -EBADMSG)
+		msg_note(app,
+		         "'%s' is not what its name says, or its beginning is damaged: it was "
+		         "passed "
+		         "over, with the files beside it",
+		         trouble->path);
+	else
+		msg_note(app, "cannot look at '%s': %s", trouble->path,
+		         dbt_err_text(trouble->code));
+}
+
 /* What could not be looked at, once for all. */
 static void tell_troubles(const struct app *app, const struct dbt_inventory *inventory)
 {
@@ -329,8 +345,7 @@ static void tell_troubles(const struct app *app, const struct dbt_inventory *inv
 
 		total += scan->troubles_total;
 		for (size_t k = 0; k < scan->n_troubles && shown < SHOWN; k++, shown++)
-			msg_note(app, "cannot look at '%s': %s", scan->troubles[k].path,
-			         dbt_err_text(scan->troubles[k].code));
+			tell_trouble(app, &scan->troubles[k]);
 	}
 	if (total > shown)
 		msg_note(app, "... and at %llu more", (unsigned long long)(total - shown));

@@ -27,6 +27,7 @@ struct dbt_file {
 	bool tested;       /* content was looked at */
 	bool passed;       /* ... and begins a database */
 	bool unreadable;   /* ... but it could not be read */
+	bool told;         /* that it is not what its name says was said */
 };
 
 struct dbt_file_list; /* files found by name only later */

@@ -123,7 +123,8 @@ static void mark_needed(struct dbt_group *group, const struct dbt_file *file,
 	for (size_t i = 0; i < group->members.n; i++)
 		if (group->members.items[i].file == file)
 			group->members.items[i].needed |=
-				(rule->flags & (DBT_RULE_CORE | DBT_RULE_REQUIRED | DBT_RULE_HOT)) != 0;
+				(rule->flags &
+			         (DBT_RULE_CORE | DBT_RULE_REQUIRED | DBT_RULE_HOT)) != 0;
 }
 
 struct fit {
@@ -415,7 +416,8 @@ static int check_bytes(struct dbt_group *group)
 		dbt_autofree char *quoted = NULL;
 		int r = 0;
 
-		if ((!m->hot && !m->needed) || file->foreign_link || file->dangling)
+		if ((m->class == DBT_CLASS_COLD && !m->needed) || file->foreign_link ||
+		    file->dangling)
 			continue;
 		if (asprintf(&quoted, "'%s'", file->name) < 0) {
 			quoted = NULL;
@@ -425,7 +427,8 @@ static int check_bytes(struct dbt_group *group)
 			continue;
 		if (file->size_bytes == 0 && m->needed)
 			r = dbt_group_incomplete(group, "%s is empty", quoted);
-		else if (file->size_bytes > 0 && faccessat(group->dir->fd, file->name, R_OK, AT_EACCESS) < 0 &&
+		else if (file->size_bytes > 0 &&
+		         faccessat(group->dir->fd, file->name, R_OK, AT_EACCESS) < 0 &&
 		         errno == EACCES)
 			r = dbt_group_incomplete(group, "%s cannot be read: no permission", quoted);
 		if (r < 0)

@@ -21,7 +21,7 @@ struct dbt_group {
 	struct dbt_dir *dir;
 	const char *base; /* what '*' stands for in the rules; NULL in a directory: anything */
 	char kind;
-	bool alone; /* of one file: base is its name, in a format of sets or directories too */
+	bool alone;   /* of one file: base is its name, in a format of sets or directories too */
 	bool remains; /* recognised by names alone: no core member has to be there */
 	struct dbt_file *lead;
 	struct {

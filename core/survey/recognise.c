@@ -182,6 +182,23 @@ static bool is_odd(const struct dbt_file *file)
 	       file->size_bytes >= DBT_ODD_NAME_BYTES;
 }
 
+/* A file of an ending that one format calls its own, with nothing in it: a download that did not begin. */
+static void tell_empty(struct dbt_dir *dir)
+{
+	for (size_t i = 0; i < dir->n_files; i++) {
+		const struct dbt_file *file = &dir->files[i];
+		struct dbt_dbkind_lead lead;
+
+		if (file->size_bytes > 0 || file->foreign_link || file->directory ||
+		    file->claimed || !(file->hint & DBT_HINT_LEAD) ||
+		    dbt_dbkind_leads(file->name, UINT64_MAX, &lead, 1) == 0)
+			continue;
+		if (lead.format->shape == DBT_SHAPE_FILE && lead.format->strip &&
+		    dbt_pattern_fits(lead.format->strip, NULL, strrchr(file->name, '.')))
+			dbt_walk_trouble(dir->walk, dir->path, file->name, -ENODATA);
+	}
+}
+
 /* The order of groups: directories, sets, files; in a format the preferred lead first. */
 static int by_preference(const void *a, const void *b)
 {
@@ -252,5 +269,7 @@ int dbt_recognise(struct dbt_dir *dir, struct dbt_found_vec *found)
 		r = r < 0 ? r : r2;
 	}
 	free(passed.items);
+	if (r == 0)
+		tell_empty(dir);
 	return r < 0 ? r : list_unknown(dir, found);
 }

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "survey/dbkind.h"
+#include "survey/walk.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,6 +20,8 @@ struct remains {
 	const char *base; /* "" in a directory */
 	size_t base_len;
 	struct dbt_file *first; /* of its members that are there */
+	struct dbt_file
+		*denied; /* a lead that was read and is something else: then names prove nothing */
 	unsigned fitting, needed;
 };
 
@@ -74,21 +77,23 @@ static struct dbt_file *kept(const struct dbt_dir *dir, const struct remains *re
 	return NULL;
 }
 
-/* A lead that was read and says that it is something else, or that is a link of someone: then the names beside
- * it prove nothing. */
-static bool lead_denies(const struct dbt_dir *dir, const struct remains *remains)
+/* Looks at the leads that are there. False: one is a link of someone, who knows where the database is. */
+static bool ask_leads(const struct dbt_dir *dir, struct remains *remains)
 {
 	for (const struct dbt_lead *lead = remains->format->leads; lead->pattern; lead++) {
-		const struct dbt_file *file;
+		struct dbt_file *file;
 
 		if (lead->alone || lead->kind != remains->lead->kind || !is_literal(lead->pattern))
 			continue;
 		file = kept(dir, remains, lead->pattern);
-		if (file && (file->foreign_link ||
-		             (file->tested && !file->passed && !file->unreadable)))
-			return true;
+		if (!file)
+			continue;
+		if (file->foreign_link)
+			return false;
+		if (file->tested && !file->passed && !file->unreadable)
+			remains->denied = file;
 	}
-	return false;
+	return true;
 }
 
 static bool weigh(const struct dbt_dir *dir, struct remains *remains)
@@ -110,7 +115,7 @@ static bool weigh(const struct dbt_dir *dir, struct remains *remains)
 			remains->first = file;
 	}
 	return remains->fitting >= MIN_FITTING && 2 * remains->fitting >= remains->needed &&
-	       !lead_denies(dir, remains);
+	       ask_leads(dir, remains);
 }
 
 /* Keeps the candidate of which more is there. */
@@ -178,6 +183,12 @@ int dbt_remains_form(struct dbt_dir *dir, struct dbt_found_vec *found)
 			try_format(dir, &dir->files[i], *f, &best);
 		if (!best.format)
 			continue;
+		if (best.denied) {
+			if (!best.denied->told && !best.denied->claimed)
+				dbt_walk_trouble(dir->walk, dir->path, best.denied->name, -EBADMSG);
+			best.denied->told = true;
+			continue;
+		}
 		base = best.base_len > 0 ? strndup(best.base, best.base_len) : NULL;
 		if (best.base_len > 0 && !base)
 			return -ENOMEM;

@@ -30,7 +30,8 @@ struct dbt_scan_opts {
 /* Something that could not be looked at; reported, never fatal. */
 struct dbt_scan_trouble {
 	char *path;
-	int code; /* -errno */
+	int code; /* -errno; -ENODATA: empty, called like a database; -EBADMSG: it is not what its name
+	             and the files beside it say */
 };
 
 struct dbt_scan_result {

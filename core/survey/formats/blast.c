@@ -149,12 +149,21 @@ static int check_volume(struct dbt_group *group, const char *volume)
 		return dbt_group_incomplete(group, "'%s' is no index of BLAST", pin->name);
 	array_bytes = ((uint64_t)index.sequences + 1) * 4;
 	suffix[1] = group->kind;
-	r = check_data(group, pin, volume, suffix, index.arrays_at + array_bytes - 4);
+	r = dbt_group_expect(
+		group, pin,
+		dbt_size_of(group->kind == KIND_PROTEIN ? 2 : 3, array_bytes, index.arrays_at));
+	if (r == 0)
+		r = check_data(group, pin, volume, suffix, index.arrays_at + array_bytes - 4);
 	memcpy(suffix + 2, "sq", 2);
 	if (r == 0)
 		r = check_data(group, pin, volume, suffix, index.arrays_at + 2 * array_bytes - 4);
-	if (r == 0 && index.lmdb[0] && !dbt_group_find(group, index.lmdb))
-		r = dbt_group_incomplete(group, "'%s' is missing", index.lmdb);
+	if (r == 0 && index.lmdb[0]) {
+		const struct dbt_file *lmdb = dbt_group_find(group, index.lmdb);
+
+		if (!lmdb || (lmdb->size_bytes == 0 && !lmdb->foreign_link))
+			r = dbt_group_incomplete(group, "'%s' is %s", index.lmdb,
+			                         lmdb ? "empty" : "missing");
+	}
 	return r;
 }
 

@@ -26,18 +26,32 @@ static enum dbt_match test(const struct dbt_candidate *file, struct dbt_buf *why
 	return end == file->size_bytes ? DBT_MATCH_YES : dbt_match_cut(why, file->size_bytes, end);
 }
 
+/* After the magic three u64: nodes of 56 bytes, bytes of names, bytes of ranks (taxonomy.cc). */
+static int check_taxonomy(struct dbt_group *group, const struct dbt_file *taxo)
+{
+	enum { HEADER_BYTES = 32, NODE_BYTES = 56 };
+	unsigned char head[HEADER_BYTES];
+	uint64_t end;
+
+	if (!taxo || taxo->foreign_link || taxo->size_bytes == 0)
+		return 0;
+	if (dbt_group_read(group, taxo, head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
+	    memcmp(head, "K2TAXDAT", 8) != 0)
+		return dbt_group_incomplete(group, "'taxo.k2d' is no taxonomy of Kraken 2");
+	end = dbt_size_of(dbt_le64(head + 8), NODE_BYTES, HEADER_BYTES);
+	end = dbt_size_of(1, end, dbt_le64(head + 16));
+	return dbt_group_expect(group, taxo, dbt_size_of(1, end, dbt_le64(head + 24)));
+}
+
 static int check(struct dbt_group *group)
 {
 	const struct dbt_file *taxo = dbt_group_find(group, "taxo.k2d"),
 			      *opts = dbt_group_find(group, "opts.k2d");
-	unsigned char magic[8];
 
-	if (taxo && !taxo->foreign_link &&
-	    (dbt_group_read(group, taxo, magic, sizeof(magic), 0) != (ssize_t)sizeof(magic) ||
-	     memcmp(magic, "K2TAXDAT", sizeof(magic)) != 0) &&
-	    dbt_group_incomplete(group, "'taxo.k2d' is no taxonomy of Kraken 2") < 0)
+	if (check_taxonomy(group, taxo) < 0)
 		return -ENOMEM;
-	if (opts && !opts->foreign_link && (opts->size_bytes < 56 || opts->size_bytes > 64) &&
+	if (opts && !opts->foreign_link &&
+	    ((opts->size_bytes > 0 && opts->size_bytes < 56) || opts->size_bytes > 64) &&
 	    dbt_group_incomplete(group, "'opts.k2d' has an odd size") < 0)
 		return -ENOMEM;
 	return 0;

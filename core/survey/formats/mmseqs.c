@@ -41,8 +41,15 @@ static int collect(struct dbt_group *group, bool *use_rules)
 	data = add_stem(group, "", DBT_CLASS_SCAN_MMAP, indexed == 0);
 	if (indexed < 0 || data < 0)
 		return -ENOMEM;
-	if (indexed == 0 && data == 0)
-		return -ENOENT;
+	if (indexed == 0 && data == 0) {
+		/* Type and index alone may be of anything; with the headers beside them the data are missing. */
+		if (!dbt_group_part(group, "*_h.index") || !dbt_group_part(group, "*.lookup"))
+			return -ENOENT;
+		r = dbt_group_incomplete(group, "'%s' is missing", group->base);
+		if (r == 0)
+			r = dbt_group_add(group, dbt_group_part(group, "*.index"),
+			                  DBT_CLASS_SCAN_MMAP, false);
+	}
 	for (size_t i = 0; r >= 0 && i < sizeof(others) / sizeof(others[0]); i++)
 		r = add_stem(group, others[i], DBT_CLASS_COLD, false);
 	return r < 0 ? r : 0;

@@ -8,9 +8,29 @@
 
 #include <errno.h>
 
+static bool is_hex(unsigned char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+/* IDENTITY is a UUID in text: what is left to go by where CURRENT is not there. */
+static bool is_identity(const struct dbt_candidate *file)
+{
+	static const char shape[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+
+	if (file->head_len < sizeof(shape) - 1 || file->size_bytes > sizeof(shape))
+		return false;
+	for (size_t i = 0; i < sizeof(shape) - 1; i++)
+		if (shape[i] == 'x' ? !is_hex(file->head[i]) : file->head[i] != '-')
+			return false;
+	return true;
+}
+
 static enum dbt_match test(const struct dbt_candidate *file, struct dbt_buf *why)
 {
 	(void)why;
+	if (strcmp(file->name, "IDENTITY") == 0)
+		return is_identity(file) ? DBT_MATCH_YES : DBT_MATCH_NO;
 	return dbt_has_magic(file, "MANIFEST-", 9) && file->size_bytes < 64 ? DBT_MATCH_YES
 	                                                                    : DBT_MATCH_NO;
 }
@@ -47,26 +67,45 @@ static int check_tables(struct dbt_group *group)
 	return r;
 }
 
+/* CURRENT is one line, the name of the manifest. */
+static int check_manifest(struct dbt_group *group)
+{
+	const struct dbt_file *current = dbt_group_find(group, "CURRENT");
+	char name[64];
+	ssize_t got;
+
+	if (!current || current->size_bytes == 0)
+		return 0; /* the rules say so */
+	got = dbt_group_read(group, current, name, sizeof(name) - 1, 0);
+	if (got < 0)
+		return 0;
+	name[got] = '\0';
+	name[strcspn(name, "\n")] = '\0';
+	if (strncmp(name, "MANIFEST-", 9) != 0)
+		return dbt_group_incomplete(group, "'CURRENT' names no manifest");
+	return dbt_group_find(group, name) ? 0
+	                                   : dbt_group_incomplete(group, "'%s' is missing", name);
+}
+
 static int check(struct dbt_group *group)
 {
-	char name[64];
-	ssize_t got = dbt_group_read(group, group->lead, name, sizeof(name) - 1, 0);
 	bool options = false;
+	int r;
 
 	for (size_t i = 0; i < group->members.n; i++)
 		options |= strncmp(group->members.items[i].file->name, "OPTIONS-", 8) == 0;
 	if (!options)
 		return -ENOENT;
-	name[got < 0 ? 0 : got] = '\0';
-	name[strcspn(name, "\n")] = '\0';
-	if (!dbt_group_find(group, name))
-		return dbt_group_incomplete(group, "'%s' is missing", name);
-	return check_tables(group);
+	r = check_manifest(group);
+	return r < 0 ? r : check_tables(group);
 }
 
-static const struct dbt_lead leads[] = { { .pattern = "CURRENT" }, { 0 } };
+static const struct dbt_lead leads[] = { { .pattern = "CURRENT" },
+	                                 { .pattern = "IDENTITY" },
+	                                 { 0 } };
 
 static const struct dbt_rule rules[] = {
+	{ "CURRENT", DBT_CLASS_COLD, DBT_RULE_REQUIRED, 0 },
 	{ "#.sst", DBT_CLASS_RANDOM_PREAD, DBT_RULE_HOT, 0 },
 	{ "#.blob", DBT_CLASS_RANDOM_PREAD, DBT_RULE_HOT, 0 },
 	{ 0 },

@@ -152,3 +152,13 @@ done <"$TMP/wanted"
 [[ $wrong -eq 0 ]] || fail "$wrong of $cases are not said to be incomplete"
 echo "$cases spoilt databases, all said to be incomplete by the file's name"
 [[ ${#left_out[@]} -eq 0 ]] || echo "left out ${#left_out[@]} formats, not installed: ${left_out[*]}"
+
+# What only looks like one is no database, and is not passed over in silence.
+mkdir -p "$TMP/odd/k2"
+: >"$TMP/odd/none.dmnd"
+cp "$TMP"/made/kraken2/* "$TMP/odd/k2/"
+head -c 4096 /dev/zero >"$TMP/odd/k2/hash.k2d"
+expect 0 dbtier scan --no-probe --json "$TMP/odd"
+jq -e '.databases == []' "$TMP/out" >/dev/null || fail "a table of zeros is taken for one"
+grep -qF "'$TMP/odd/none.dmnd' is empty, though it is called like a database" "$TMP/err" || fail "nothing is said of the empty file"
+grep -qF "'$TMP/odd/k2/hash.k2d' is not what its name says" "$TMP/err" || fail "nothing is said of the table"

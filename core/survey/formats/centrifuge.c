@@ -22,6 +22,7 @@ const struct dbt_format dbt_format_centrifuge = {
 	.name = "Centrifuge index",
 	.tools = "centrifuge",
 	.members = "X.{1,2,3}.cf, X.4.cf",
+	.note = "a cut in X.2.cf or X.3.cf is not noticed: nothing tells how long they are",
 	.proof = DBT_PROOF_ARITHMETIC,
 	.shape = DBT_SHAPE_SET,
 	.moves = DBT_MOVES_SET,

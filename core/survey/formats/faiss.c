@@ -95,6 +95,7 @@ const struct dbt_format dbt_format_faiss = {
 	.name = "faiss index",
 	.tools = "faiss",
 	.members = "one file; lists kept on disk (*.ivfdata)",
+	.note = "a cut is noticed in flat indexes only: nothing tells how long the others are",
 	.proof = DBT_PROOF_MAGIC,
 	.shape = DBT_SHAPE_FILE,
 	.moves = DBT_MOVES_FILE,

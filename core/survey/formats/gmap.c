@@ -43,6 +43,7 @@ const struct dbt_format dbt_format_gmap = {
 	.name = "GMAP genome",
 	.tools = "gmap, gsnap",
 	.members = "directory D with D.version, D.chromosome, D.genomecomp, D.ref*positions ...",
+	.note = "a cut in one of its files is not noticed: nothing tells how long they are",
 	.proof = DBT_PROOF_SIBLINGS,
 	.shape = DBT_SHAPE_DIRECTORY,
 	.moves = DBT_MOVES_SET,

@@ -55,6 +55,8 @@ const struct dbt_format dbt_format_hisat2 = {
 	.name = "HISAT2 index",
 	.tools = "hisat2",
 	.members = "X.{1..8}.ht2, or .ht2l; X.rep.*",
+	.note = "X.1 tells its own least size; a cut in the others is not noticed: nothing in them "
+		"tells how long they are",
 	.proof = DBT_PROOF_ARITHMETIC,
 	.shape = DBT_SHAPE_SET,
 	.moves = DBT_MOVES_SET,

@@ -29,6 +29,7 @@ const struct dbt_format dbt_format_jellyfish = {
 	.name = "Jellyfish k-mer counts",
 	.tools = "jellyfish",
 	.members = "one file",
+	.note = "a cut is not noticed: nothing tells how long the file is",
 	.proof = DBT_PROOF_MAGIC,
 	.shape = DBT_SHAPE_FILE,
 	.moves = DBT_MOVES_FILE,

@@ -51,6 +51,7 @@ const struct dbt_format dbt_format_kallisto = {
 	.name = "kallisto index",
 	.tools = "kallisto",
 	.members = "one file",
+	.note = "a cut is not noticed: nothing tells how long the file is",
 	.proof = DBT_PROOF_SIBLINGS,
 	.shape = DBT_SHAPE_FILE,
 	.moves = DBT_MOVES_FILE,

@@ -44,6 +44,7 @@ const struct dbt_format dbt_format_kma = {
 	.name = "KMA database",
 	.tools = "kma, ResFinder",
 	.members = "X.comp.b, X.length.b, X.seq.b, X.name, X.index.b",
+	.note = "a cut in one of its files is not noticed: nothing tells how long they are",
 	.proof = DBT_PROOF_SIBLINGS,
 	.shape = DBT_SHAPE_SET,
 	.moves = DBT_MOVES_SET,

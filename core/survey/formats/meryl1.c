@@ -20,6 +20,7 @@ const struct dbt_format dbt_format_meryl1 = {
 	.name = "meryl k-mer counts",
 	.tools = "meryl (kmer package)",
 	.members = "X.mcidx, X.mcdat",
+	.note = "a cut in one of its files is not noticed: nothing tells how long they are",
 	.proof = DBT_PROOF_MAGIC,
 	.shape = DBT_SHAPE_SET,
 	.moves = DBT_MOVES_SET,

@@ -25,6 +25,7 @@ const struct dbt_format dbt_format_minimap2 = {
 	.name = "minimap2 index",
 	.tools = "minimap2",
 	.members = "one file",
+	.note = "a cut is not noticed: nothing tells how long the file is",
 	.proof = DBT_PROOF_MAGIC,
 	.shape = DBT_SHAPE_FILE,
 	.moves = DBT_MOVES_FILE,

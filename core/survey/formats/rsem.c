@@ -33,6 +33,7 @@ const struct dbt_format dbt_format_rsem = {
 	.name = "RSEM reference",
 	.tools = "rsem-calculate-expression",
 	.members = "X.{grp,ti,seq,chrlist,transcripts.fa,idx.fa,n2g.idx.fa}",
+	.note = "a cut in one of its files is not noticed: nothing tells how long they are",
 	.proof = DBT_PROOF_SIBLINGS,
 	.shape = DBT_SHAPE_SET,
 	.moves = DBT_MOVES_SET,

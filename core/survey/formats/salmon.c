@@ -39,6 +39,7 @@ const struct dbt_format dbt_format_salmon = {
 	.tools = "salmon, alevin",
 	.members = "directory with versionInfo.json, info.json, pos.bin, mphf.bin, seq.bin, "
 		   "ctable.bin",
+	.note = "a cut in one of its files is not noticed: nothing tells how long they are",
 	.proof = DBT_PROOF_DIRECTORY,
 	.shape = DBT_SHAPE_DIRECTORY,
 	.moves = DBT_MOVES_SET,

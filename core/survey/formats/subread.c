@@ -25,6 +25,7 @@ const struct dbt_format dbt_format_subread = {
 	.name = "Subread index",
 	.tools = "subread-align, subjunc",
 	.members = "X.NN.b.tab, X.NN.b.array, X.files, X.reads, X.lowinf",
+	.note = "a cut in one of its files is not noticed: nothing tells how long they are",
 	.proof = DBT_PROOF_MAGIC,
 	.shape = DBT_SHAPE_SET,
 	.moves = DBT_MOVES_SET,

@@ -26,6 +26,7 @@ const struct dbt_format dbt_format_usearch_udb = {
 	.name = "USEARCH database",
 	.tools = "vsearch, usearch",
 	.members = "one file",
+	.note = "a cut is not noticed: nothing tells how long the file is",
 	.proof = DBT_PROOF_MAGIC,
 	.shape = DBT_SHAPE_FILE,
 	.moves = DBT_MOVES_FILE,

@@ -76,17 +76,21 @@ static int expect(struct dbt_group *group, const char *part, const char *ending,
 		group, dbt_group_findf(group, "%s.%s.%s", group->base, part, ending), bytes);
 }
 
-/* u32 1, the number of stretches, and two numbers and a byte for each. */
-static int check_stretches(struct dbt_group *group, const char *ending, bool wide, bool swapped)
+/* u32 1, the number of stretches, and two numbers and a byte for each; in the order of bytes of this file. */
+static int check_stretches(struct dbt_group *group, const char *ending, bool wide)
 {
 	const struct dbt_file *file = dbt_group_findf(group, "%s.3.%s", group->base, ending);
 	const size_t width = wide ? 8 : 4;
 	unsigned char head[12];
+	bool swapped;
 
 	if (!file || file->foreign_link)
 		return 0;
 	if (dbt_group_read(group, file, head, 4 + width, 0) != (ssize_t)(4 + width))
 		return dbt_group_expect(group, file, 4 + width);
+	swapped = dbt_be32(head) == 1;
+	if (!swapped && dbt_le32(head) != 1)
+		return 0;
 	return dbt_group_expect(
 		group, file,
 		dbt_size_of(number_at(head + 4, wide, swapped), 2 * width + 1, 4 + width));
@@ -106,7 +110,7 @@ int dbt_ebwt_check(struct dbt_group *group, const char *ending, bool wide)
 	samples = dbt_size_of(width, (header.length >> header.off_rate) + 1, 4);
 	r = expect(group, "2", ending, samples);
 	if (r == 0)
-		r = check_stretches(group, ending, wide, header.swapped);
+		r = check_stretches(group, ending, wide);
 	if (r == 0)
 		r = expect(group, "4", ending, header.length / 4 + (header.length % 4 != 0));
 	if (r == 0)

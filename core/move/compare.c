@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static int step(const struct dbt_ctx *ctx, const struct dbt_copy_opts *opts, const char *phase,
                 uint64_t done, uint64_t size, struct dbt_err *err)
@@ -26,10 +27,14 @@ static int step(const struct dbt_ctx *ctx, const struct dbt_copy_opts *opts, con
 	return 0;
 }
 
-static ssize_t read_at(const struct dbt_ctx *ctx, struct dbt_stream *stream, void *buf,
-                       uint64_t off, const char *shown, struct dbt_err *err)
+/* Reads a block of a file that should have size_bytes. Asks for one byte more than should be left, so that a file that
+ * has grown shows; not for much more, because a direct read fills what lies beyond the end with zeros first. */
+static ssize_t read_at(const struct dbt_ctx *ctx, struct dbt_stream *stream, uint64_t size_bytes,
+                       void *buf, uint64_t off, const char *shown, struct dbt_err *err)
 {
-	ssize_t got = dbt_stream_read(ctx, stream, buf, DBT_STREAM_BLOCK_BYTES, off);
+	uint64_t left = size_bytes > off ? size_bytes - off : 0;
+	size_t want = left < DBT_STREAM_BLOCK_BYTES ? (size_t)left + 1 : DBT_STREAM_BLOCK_BYTES;
+	ssize_t got = dbt_stream_read(ctx, stream, buf, want, off);
 
 	if (got < 0)
 		(void)dbt_err_sys(err, (int)got, "cannot read '%s' at byte %" PRIu64, shown, off);
@@ -56,7 +61,7 @@ int dbt_copy_digest(const struct dbt_ctx *ctx, int fd, uint64_t size_bytes,
 	while (r == 0 && got > 0) {
 		from_device = from_device &&
 		              dbt_stream_reads_device(ctx, &stream, off, DBT_STREAM_BLOCK_BYTES);
-		got = read_at(ctx, &stream, buf, off, opts->shown_src, err);
+		got = read_at(ctx, &stream, size_bytes, buf, off, opts->shown_src, err);
 		if (got < 0) {
 			r = (int)got;
 			break;
@@ -81,6 +86,7 @@ int dbt_copy_digest(const struct dbt_ctx *ctx, int fd, uint64_t size_bytes,
 
 struct pair {
 	struct dbt_stream a, b;
+	uint64_t size_bytes; /* of a */
 	void *buf_a, *buf_b;
 	struct dbt_hasher *hasher;
 };
@@ -91,8 +97,10 @@ static int compare(const struct dbt_ctx *ctx, struct pair *p, const struct dbt_c
 	uint64_t off = 0;
 
 	for (;;) {
-		ssize_t a = read_at(ctx, &p->a, p->buf_a, off, opts->shown_src, err);
-		ssize_t b = a < 0 ? 0 : read_at(ctx, &p->b, p->buf_b, off, opts->shown_dst, err);
+		ssize_t a = read_at(ctx, &p->a, p->size_bytes, p->buf_a, off, opts->shown_src, err);
+		ssize_t b = a < 0 ? 0
+		                  : read_at(ctx, &p->b, p->size_bytes, p->buf_b, off,
+		                            opts->shown_dst, err);
 		int r;
 
 		if (a < 0 || b < 0)
@@ -117,6 +125,7 @@ int dbt_copy_compare(const struct dbt_ctx *ctx, int fd_a, int fd_b,
                      const struct dbt_copy_opts *opts, bool *ret_same,
                      struct dbt_digest *ret_digest, struct dbt_err *err)
 {
+	struct stat st = { 0 };
 	struct pair p = { .buf_a = dbt_stream_alloc(DBT_STREAM_BLOCK_BYTES),
 		          .buf_b = dbt_stream_alloc(DBT_STREAM_BLOCK_BYTES),
 		          .hasher = dbt_hasher_new() };
@@ -124,6 +133,7 @@ int dbt_copy_compare(const struct dbt_ctx *ctx, int fd_a, int fd_b,
 
 	dbt_stream_init(ctx, &p.a, fd_a, O_RDONLY);
 	dbt_stream_init(ctx, &p.b, fd_b, O_RDONLY);
+	p.size_bytes = fstat(fd_a, &st) == 0 ? (uint64_t)st.st_size : UINT64_MAX;
 	if (p.buf_a && p.buf_b && p.hasher)
 		r = compare(ctx, &p, opts, ret_same, err);
 	else

@@ -16,8 +16,8 @@ if [[ ${DBT_WORLD-} == tree ]]; then
 fi
 need_strace
 
-SWEEP_REST=3
-[[ ${DBT_WORLD-} != tree ]] || SWEEP_REST=7
+SWEEP_REST=6
+[[ ${DBT_WORLD-} != tree ]] || SWEEP_REST=14
 total=0 tolerated=0
 
 # Each call with what may happen to it. A "+" after an error: all later calls of that name fail as well.

@@ -11,7 +11,7 @@ need_mounts "$@"
 . "$DBT_SOURCE/tests/support/sweep.sh"
 need_command setfattr attr
 need_strace
-SWEEP_REST=2
+SWEEP_REST=4
 
 sweep_all()
 {

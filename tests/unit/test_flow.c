@@ -8,6 +8,7 @@
 #include "flow/recover.h"
 #include "flow/rollback.h"
 #include "support/fault.h"
+#include "support/loopfs.h"
 #include "support/tree.h"
 #include "sys/root.h"
 
@@ -31,8 +32,9 @@ static struct dbt_root live;
 static struct dbt_ctx ctx; /* with the table that fails */
 static char *dir, *state_dir, *db, *fast;
 /* In memory where that is possible: thousands of worlds, each with its synced ledger. Originals are not reclaimed
- * where the copy is in memory, though. */
-static const char *parent;
+ * where the copy is in memory, though: such worlds lie on a filesystem in a loop device, or on the disk. */
+static const char *parent, *memory, *disk;
+static char *loop; /* the mount point; NULL without one */
 static unsigned n_files; /* members of the promotion under test: 1 a file, more a set */
 static bool as_tree;     /* the directory db as one name instead; n_files is 1 then */
 static unsigned failures, checks;
@@ -393,7 +395,7 @@ static void sweep(const struct sweep *s)
 	const unsigned step = !as_tree || getenv("DBT_FULL") ? 1 : on_disk ? 11 : 5;
 	unsigned points = 0;
 
-	parent = on_disk || access("/dev/shm", W_OK) < 0 ? "/var/tmp" : "/dev/shm";
+	parent = on_disk ? disk : memory;
 	failures = 0;
 	for (size_t c = 0; c < (on_disk || as_tree ? 1 : sizeof(codes) / sizeof(codes[0])); c++)
 		for (unsigned n = 1; run_case(s, n, codes[c], false); n += step)
@@ -621,8 +623,13 @@ static void test_updater(void **state)
 
 static int group_setup(void **state)
 {
+	const char *why;
+
 	(void)state;
-	parent = access("/dev/shm", W_OK) < 0 ? "/var/tmp" : "/dev/shm";
+	memory = access("/dev/shm", W_OK) < 0 ? "/var/tmp" : "/dev/shm";
+	loop = loopfs_mount("ext4", &why);
+	disk = loop ? loop : "/var/tmp";
+	parent = memory;
 	assert_int_equal(dbt_root_open(&live, NULL), 0);
 	dbt_ctx_init(&ctx, &live);
 	ctx.sys = &fault_sys;
@@ -634,6 +641,7 @@ static int group_teardown(void **state)
 	(void)state;
 	dbt_root_close(&live);
 	dbt_promotion_release(&planned);
+	loopfs_umount(loop);
 	print_message("%u times all paths were read and right\n", checks);
 	return 0;
 }

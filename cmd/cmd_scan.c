@@ -11,7 +11,7 @@
 #include <string.h>
 
 struct scan_args {
-	bool no_probe, fresh, one_file_system, all, follow;
+	bool no_probe, fresh, one_file_system, all, follow, deep;
 	uint64_t min_size_bytes;
 	struct opt_strings formats, excludes;
 };
@@ -43,6 +43,9 @@ static const struct opt_spec opts[] = {
 	{ .name = "all",
 	  .at = AT(all),
 	  .help = "list unrecognised files too, from --min-size or 1M on" },
+	{ .name = "deep",
+	  .at = AT(deep),
+	  .help = "read archives to their end, not only their first 8M" },
 	{ .name = "exclude",
 	  .kind = OPT_STRINGS,
 	  .metavar = "GLOB",
@@ -186,6 +189,11 @@ static json_t *get_note(const void *row)
 	return table_json_text(db_of(row)->note);
 }
 
+static json_t *get_holds(const void *row)
+{
+	return table_json_text(db_of(row)->holds);
+}
+
 static json_t *member_name(const void *row)
 {
 	return table_json_name(((const struct dbt_member *)row)->name);
@@ -296,6 +304,10 @@ static const struct column columns[] = {
 	  .get = get_advice,
 	  .help = "what to do with it" },
 	{ .key = "note", .get = get_note, .wrap = true, .help = "what to know before moving it" },
+	{ .key = "holds",
+	  .get = get_holds,
+	  .wrap = true,
+	  .help = "of an archive: the databases that seem to be in it, and what tells" },
 	{ .key = "children",
 	  .type = COLUMN_LIST,
 	  .json_only = true,
@@ -368,6 +380,7 @@ static int scan(struct app *app, const struct scan_args *args, char **operands, 
 		.scan = { .min_size_bytes = args->min_size_bytes,
 		          .one_file_system = args->one_file_system,
 		          .follow = args->follow,
+		          .deep = args->deep,
 		          .unknown_bytes = !args->all             ? 0
 		                           : args->min_size_bytes ? args->min_size_bytes
 		                                                  : 1 << 20,

@@ -12,9 +12,9 @@ _dbtier_words()
 	options='' operand=none columns=''
 	case $1 in
 	scan)
-		options='--no-probe --fresh --min-size --format --all --exclude --one-file-system --follow'
+		options='--no-probe --fresh --min-size --format --all --deep --exclude --one-file-system --follow'
 		operand='file'
-		columns='name format path size files access class observed tier device mount cached complete state gain advice note children'
+		columns='name format path size files access class observed tier device mount cached complete state gain advice note holds children'
 		;;
 	formats)
 		options=''

@@ -75,6 +75,7 @@ function __dbtier_all_columns
             printf '%s\t%s\n' gain 'what a move would gain, with the measurements behind it'
             printf '%s\t%s\n' advice 'what to do with it'
             printf '%s\t%s\n' note 'what to know before moving it'
+            printf '%s\t%s\n' holds 'of an archive: the databases that seem to be in it, and what tells'
             printf '%s\t%s\n' children 'its files, where there is more than one'
         case formats
             printf '%s\t%s\n' id 'name of the format, for scan --format'
@@ -267,6 +268,7 @@ complete -c dbtier -n '__dbtier_is scan' -l fresh -d 'measure each device again,
 complete -c dbtier -n '__dbtier_is scan' -l min-size -x -d 'leave out smaller databases'
 complete -c dbtier -n '__dbtier_is scan' -l format -x -a '(__dbtier_names formats)' -d 'list only databases of this format; may be repeated'
 complete -c dbtier -n '__dbtier_is scan' -l all -d 'list unrecognised files too, from --min-size or 1M on'
+complete -c dbtier -n '__dbtier_is scan' -l deep -d 'read archives to their end, not only their first 8M'
 complete -c dbtier -n '__dbtier_is scan' -l exclude -x -d 'pass over names or paths that fit; may be repeated'
 complete -c dbtier -n '__dbtier_is scan' -l one-file-system -s x -d 'stay on the file system of each PATH'
 complete -c dbtier -n '__dbtier_is scan' -l follow -s L -d 'look behind symbolic links that dbtier did not make'

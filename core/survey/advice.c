@@ -275,6 +275,10 @@ static bool settled_by_facts(const struct dbt_database *db, const struct dbt_pla
 		leave(v, "its files are links: scan where they lie");
 	} else if (db->promoted && hot_bytes == 0) {
 		(void)dbt_buf_adds(&v->text, "promoted");
+	} else if (db->holds) {
+		(void)dbt_buf_addf(&v->text,
+		                   "unpack with 'dbtier promote ARCHIVE --to DIR'; holds %s",
+		                   db->holds);
 	} else if (hot_bytes == 0) {
 		leave(v, "rarely read");
 	} else if (from->tier == DBT_TIER_RAM || from->tier == DBT_TIER_NVME) {

@@ -61,5 +61,6 @@ void dbt_database_release(struct dbt_database *db)
 	free(db->dir);
 	free(db->incomplete);
 	free(db->note);
+	free(db->holds);
 	*db = (struct dbt_database){ 0 };
 }

@@ -63,6 +63,7 @@ struct dbt_database {
 	bool promoted;    /* at least one hot member is a link of ours */
 	bool followed;    /* at least one hot member is a link that was followed */
 	char *note;       /* what a user should know before moving it; NULL */
+	char *holds;      /* of an archive: the databases that seem to be in it, in words; NULL */
 	bool uri_target;  /* its tool builds a file: URI: no ? # % in the target's path */
 	bool busy_sqlite; /* a non-empty -wal or a -journal stands beside a member */
 };

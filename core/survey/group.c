@@ -372,6 +372,11 @@ static int finish_texts(struct dbt_group *group, struct dbt_database *db)
 		if (!db->note)
 			return -ENOMEM;
 	}
+	if (group->holds.len > 0) {
+		db->holds = dbt_buf_take(&group->holds);
+		if (!db->holds)
+			return -ENOMEM;
+	}
 	return 0;
 }
 
@@ -509,6 +514,7 @@ static int form(struct dbt_dir *dir, const struct dbt_passed *p, const char *bas
 	free(group.members.items);
 	dbt_buf_release(&group.incomplete);
 	dbt_buf_release(&group.note);
+	dbt_buf_release(&group.holds);
 	dbt_buf_release(&group.name);
 	return r == -ENOENT ? 0 : r;
 }

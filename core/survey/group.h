@@ -35,7 +35,8 @@ struct dbt_group {
 	struct dbt_buf incomplete; /* reasons, "; " between them */
 	unsigned n_reasons;
 	struct dbt_buf note;
-	struct dbt_buf name; /* of the database, where it is not that of its path */
+	struct dbt_buf holds; /* what is in an archive */
+	struct dbt_buf name;  /* of the database, where it is not that of its path */
 	bool busy_sqlite;
 };
 

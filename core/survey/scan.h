@@ -10,6 +10,7 @@
 struct dbt_scan_opts {
 	uint64_t min_size_bytes; /* a database smaller than this is left out */
 	bool one_file_system;
+	bool deep;   /* archives are read to their end, not only their first bytes */
 	bool follow; /* links that are not ours: a file behind one is taken for its own, a directory
 	                is walked where it really lies */
 	uint64_t unknown_bytes; /* files of no known format from this size on are listed too, as

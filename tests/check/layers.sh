@@ -39,7 +39,7 @@ door()
 
 door 'libmount' 'core/survey/mounts\.c'
 door 'blkid' 'core/survey/blkdev[a-z_]*\.c'
-door 'archive' 'core/(survey/(capture|formats/archive)|move/(archive|unpacker))\.c'
+door 'archive' 'core/(survey/(capture|peek|formats/archive)|move/(archive|unpacker))\.c'
 door 'xxhash' 'core/move/digest\.[ch]'
 door 'sqlite3' 'core/record/[a-z_]*\.[ch]'
 door '(libsmartcols|jansson)' 'cmd/[a-z_]*\.[ch]'

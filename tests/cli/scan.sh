@@ -34,7 +34,7 @@ equal "$TMP/store/sub/nr.dmnd" "$(dbs 'select(.format == "diamond") | .path')" "
 equal "$(stat -c %s store/sub/nr.dmnd)" "$(dbs 'select(.format == "diamond") | .size')" "size"
 
 # Every key of the record, also where it is unset.
-equal "access advice cached children class complete device files format gain mount mount_raw name name_raw note observed path path_raw size state tier" \
+equal "access advice cached children class complete device files format gain holds mount mount_raw name name_raw note observed path path_raw size state tier" \
 	"$(jq -r '.databases[0] | keys | join(" ")' "$TMP/out")" "keys of a database"
 equal "access class hot name name_raw observed path path_raw size" \
 	"$(jq -r '.databases[0].children[0] | keys | join(" ")' "$TMP/out")" "keys of a child"

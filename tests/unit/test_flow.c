@@ -34,7 +34,7 @@ static char *dir, *state_dir, *db, *fast;
 /* In memory where that is possible: thousands of worlds, each with its synced ledger. Originals are not reclaimed
  * where the copy is in memory, though: such worlds lie on a filesystem in a loop device, or on the disk. */
 static const char *parent, *memory, *disk;
-static char *loop; /* the mount point; NULL without one */
+static char *loop;       /* the mount point; NULL without one */
 static unsigned n_files; /* members of the promotion under test: 1 a file, more a set */
 static bool as_tree;     /* the directory db as one name instead; n_files is 1 then */
 static unsigned failures, checks;

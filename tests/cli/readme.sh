@@ -14,6 +14,11 @@ done
 mkdir /mnt/store/omics /mnt/nvme/db "$TMP/xdg" "$TMP/xdg/dbtier"
 "$DBT_TOOLS/mkdb" diamond /mnt/store/omics/psc.dmnd 8M
 "$DBT_TOOLS/mkdb" sqlite /mnt/store/omics/bakta.db 8M
+mkdir "$TMP/db" /mnt/store/downloads
+cp /mnt/store/omics/* "$TMP/db"
+"$DBT_TOOLS/mkdb" kraken2 "$TMP/db" 100K
+echo "a release" >"$TMP/db/README"
+tar -C "$TMP" -cf /mnt/store/downloads/db.tar --sort=name db
 # Files in memory play the disks: what they are instead, the configuration says.
 printf 'tier /mnt/store hdd\ntier /mnt/nvme nvme\n' >"$TMP/xdg/dbtier/dbtier.conf"
 export XDG_CONFIG_HOME=$TMP/xdg DBTIER_STATE_DIR=$TMP/state HOME=$TMP
@@ -21,7 +26,7 @@ mkdir "$TMP/bin"
 ln -s "$DBTIER" "$TMP/bin/dbtier"
 PATH=$TMP/bin:$PATH
 
-# The lines of the first ```console block.
+# The lines of the ```console blocks.
 sed -n '/^```console$/,/^```$/{/^```/d;p}' "$DBT_SOURCE/README.md" >"$TMP/told"
 [[ -s $TMP/told ]] || fail "no transcript in the README"
 sed -n 's/^\$ //p' "$TMP/told" >"$TMP/commands"

@@ -134,10 +134,40 @@ for packer in gzip xz; do
 	printf 'X' | dd of="$ARCHIVE" bs=1 seek=150000 conv=notrunc status=none
 	refuse "is damaged or cut short" "$ARCHIVE"
 done
-if command -v zip >/dev/null; then
-	(cd "$TMP" && zip -q0 "$SLOW/bad" psc.dmnd && mv "$SLOW/bad.zip" "$ARCHIVE")
+# zip says it all in its own way: names, links (mode), and what is damaged.
+# zipped NAME TEXT [MODE]...: at $ARCHIVE; MODE as of st_mode, in octal.
+zipped()
+{
+	python3 - "$ARCHIVE" "$@" <<'PYTHON'
+import os, sys, warnings, zipfile
+warnings.simplefilter("ignore")
+with zipfile.ZipFile(sys.argv[1], "w") as archive:
+    for i in range(2, len(sys.argv), 3):
+        entry = zipfile.ZipInfo(os.fsencode(sys.argv[i]).decode("latin-1"))
+        entry.create_system = 3
+        entry.external_attr = int(sys.argv[i + 2], 8) << 16
+        archive.writestr(entry, sys.argv[i + 1])
+PYTHON
+}
+
+if command -v python3 >/dev/null; then
+	zipped ../new x 100644
+	refuse "leads upwards" "$ARCHIVE"
+	zipped a/../../around/file x 100644
+	refuse "leads upwards" "$ARCHIVE"
+	zipped "$PAIR/outside/new" x 100644
+	refuse "has an absolute name" "$ARCHIVE"
+	zipped psc.dmnd ../around/file 120777
+	refuse "is a link that leads out of the archive" "$ARCHIVE"
+	zipped psc.dmnd x 100644 psc.dmnd y 100644
+	refuse "comes twice, with different contents" "$ARCHIVE"
+	zipped $'a\e[2J' x 100644
+	refuse "has control characters in its name" "$ARCHIVE"
+	(cd "$TMP" && cmake -E tar cf "$ARCHIVE" --format=zip -- psc.dmnd)
 	printf 'X' | dd of="$ARCHIVE" bs=1 seek=150000 conv=notrunc status=none
 	refuse "is damaged or cut short" "$ARCHIVE"
+else
+	echo "left out: zip archives, python3 is not installed"
 fi
 # Made harmless.
 accepted mode 6777 psc.dmnd x mode 0 bakta.db y

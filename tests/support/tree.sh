@@ -2,6 +2,13 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034 # variables of the scripts that source this
 
+# make_table BYTES: as RocksDB's block based tables end.
+make_table()
+{
+	head -c $(($1 - 8)) /dev/urandom
+	printf '\xf7\xcf\xf4\x85\xb7\x41\xe2\x88'
+}
+
 # make_tree DIR: a directory that dbtier takes for RocksDB's, with everything in it that may be in one.
 make_tree()
 {
@@ -9,8 +16,8 @@ make_tree()
 	echo MANIFEST-000004 >"$1/CURRENT"
 	head -c 300 /dev/urandom >"$1/MANIFEST-000004"
 	echo "[Version]" >"$1/OPTIONS-000005"
-	head -c 20000 /dev/urandom >"$1/000009.sst"
-	head -c 90000 /dev/urandom >"$1/sub/000011.sst"
+	make_table 20000 >"$1/000009.sst"
+	make_table 90000 >"$1/sub/000011.sst"
 	: >"$1/LOCK"
 	ln -s ../CURRENT "$1/sub/link"
 	setfattr -n user.note -v "kept with the directory" "$1/sub"

@@ -1,6 +1,7 @@
 #include "survey/dbkind.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -157,7 +158,7 @@ static bool has_moving_member(const struct dbt_format *f, const char *name)
 	return false;
 }
 
-bool dbt_dbkind_moves(const char *name)
+static bool moves_itself(const char *name)
 {
 	for (const struct dbt_format *const *f = dbt_formats; *f; f++) {
 		if (has_moving_member(*f, name))
@@ -166,6 +167,26 @@ bool dbt_dbkind_moves(const char *name)
 			if (((*f)->shape == DBT_SHAPE_FILE || lead->alone) &&
 			    fits_glob(lead->pattern, name) && has_moving_rule(*f, name, lead->kind))
 				return true;
+	}
+	return false;
+}
+
+bool dbt_dbkind_moves(const char *name)
+{
+	static const char *const companions[] = { "-wal", "-journal", "-shm" };
+	const size_t len = strlen(name);
+	char of[NAME_MAX + 1];
+
+	if (moves_itself(name))
+		return true;
+	for (size_t i = 0; i < sizeof(companions) / sizeof(companions[0]); i++) {
+		const size_t end = strlen(companions[i]);
+
+		if (len <= end || len > NAME_MAX || strcmp(name + len - end, companions[i]) != 0)
+			continue;
+		memcpy(of, name, len - end);
+		of[len - end] = '\0';
+		return moves_itself(of);
 	}
 	return false;
 }

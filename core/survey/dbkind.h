@@ -17,7 +17,7 @@ enum dbt_hint {
 unsigned dbt_dbkind_hint(const char *name);
 
 /* Would a file of this name move with its database, as far as the name tells: one that is read while it is searched, or
- * one of a set that moves whole? For files that are not there yet. */
+ * one of a set that moves whole, or SQLite's -wal or -journal, which it looks for beside the file that a link leads to? For files that are not there yet. */
 bool dbt_dbkind_moves(const char *name);
 
 /* A format that may begin with a file of this name. */

@@ -2,7 +2,7 @@
 # Databases straight from their archives: every kind of archive, unpacked, read by the tool, verified, rolled back; sets
 # of volumes; checksums; what is refused, what is repaired, what drift is called. The databases are mkdb's, or those of
 # the tools themselves where they are installed.
-# timeout: 120
+# timeout: 300
 . "$(dirname "$0")/../support/lib.sh"
 need_mounts "$@"
 need_command cmake cmake
@@ -206,6 +206,29 @@ memory()
 	gone large
 }
 
+# What is not yet in the SQLite file itself lies beside it on the same tier: SQLite looks there, not beside the link.
+sqlite_wal()
+{
+	mkdir "$MAKE/w"
+	sqlite3 "$MAKE/w/wal.db" >/dev/null <<-'SQL'
+		PRAGMA journal_mode=wal;
+		.dbconfig no_ckpt_on_close on
+		CREATE TABLE t(x);
+		INSERT INTO t VALUES (1), (2), (3);
+	SQL
+	[[ -s $MAKE/w/wal.db-wal ]] || fail "no -wal was left"
+	rm -f "$MAKE/w/wal.db-shm"
+	pack w.tar w
+	expect 0 unpack "$SLOW/w.tar"
+	is_link "$SLOW/w/wal.db" "$FAST/w/wal.db"
+	is_link "$SLOW/w/wal.db-wal" "$FAST/w/wal.db-wal"
+	equal 3 "$(sqlite3 -readonly "$SLOW/w/wal.db" 'SELECT count(*) FROM t')" "rows through the link"
+	rm -f "$FAST/w/wal.db-shm"
+	expect 0 dbtier rollback --discard-changes
+	gone w
+	rm -r "$SLOW/w.tar" "$MAKE/w"
+}
+
 # In bytes of the archive, with what is left in seconds.
 progress()
 {
@@ -333,6 +356,7 @@ pair ext4 xfs
 kinds
 readers
 checksums
+sqlite_wal
 memory
 progress
 places

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Archives that want to do harm: refused with a message that names the entry, or made harmless. Whatever they say, nothing
 # outside the directories of the promotion is touched, and nothing is left of what was refused.
-# timeout: 180
+# timeout: 300
 . "$(dirname "$0")/../support/lib.sh"
 need_mounts "$@"
 . "$DBT_SOURCE/tests/support/pair.sh"

@@ -157,6 +157,7 @@ lib_cleanup()
 	while read -r mounted; do
 		umount "$mounted" 2>/dev/null || umount -l "$mounted" 2>/dev/null || true
 	done < <(awk -v dir="$TMP/" 'index($5, dir) == 1 { print $5 }' /proc/self/mountinfo | sort -r)
+	umount -l "$TMP" 2>/dev/null || true # where a script has put it into memory
 	rm -rf --one-file-system "$TMP"
 }
 trap lib_cleanup EXIT

@@ -11,7 +11,6 @@ SWEEP_LEDGER_CALLS=(fdatasync pwrite64)
 
 # The ledger in memory as well: it is flushed hundreds of times.
 mount -t tmpfs -o size=80%,mode=755 tmpfs "$TMP"
-trap 'umount -l "$TMP"; pair_cleanup' EXIT
 
 need_strace()
 {

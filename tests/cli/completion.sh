@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Completion in a real bash on a pseudo-terminal: what Tab makes of a line, and which words the program then gets.
-# timeout: 120
+# timeout: 300
 . "$(dirname "$0")/../support/lib.sh"
 need_command script bsdutils
 cd "$TMP"

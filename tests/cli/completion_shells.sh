@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Completion in the real shells, on a pseudo-terminal: what Tab makes of a line, which words the program then gets, and
 # what is offered. What was typed and shown is printed, a session for each shell. COMPLETION_SHELL=NAME: only that one.
-# timeout: 180
+# timeout: 300
 . "$(dirname "$0")/../support/lib.sh"
 need_command expect expect
 cd "$TMP"

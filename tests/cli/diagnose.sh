@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What jobs wait for: answers from recordings of real tools on a slow disk, and from this machine.
 # needs: loop
-# timeout: 120
+# timeout: 300
 . "$(dirname "$0")/../support/lib.sh"
 need_mounts "$@"
 RECORDINGS=$DBT_SOURCE/tests/fixtures/recordings

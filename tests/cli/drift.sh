@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The world changes behind the ledger: each health word of status by doing the thing, what recover makes of it, what
 # rollback refuses and how it is told to go on; a lost and a damaged ledger.
-# timeout: 120
+# timeout: 300
 . "$(dirname "$0")/../support/lib.sh"
 need_mounts "$@"
 . "$DBT_SOURCE/tests/support/pair.sh"

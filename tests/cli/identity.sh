@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # After promotion and rollback everything is as it was: bytes, inode, owner, mode, mtime, attributes, ACLs, for files
 # and sets, from every filesystem to another, with the original kept and reclaimed. Nothing is left on either side.
-# timeout: 120
+# timeout: 300
 . "$(dirname "$0")/../support/lib.sh"
 need_mounts "$@"
 . "$DBT_SOURCE/tests/support/pair.sh"

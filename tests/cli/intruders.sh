@@ -3,7 +3,7 @@
 # directories in strange hands, copies that are replaced, originals that are edited, ledgers that are garbled. Each
 # case once went wrong, with the path reading other bytes or the only copy deleted.
 # needs: loop
-# timeout: 180
+# timeout: 300
 . "$(dirname "$0")/../support/lib.sh"
 need_mounts "$@"
 . "$DBT_SOURCE/tests/support/pair.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # needs: loop
-# timeout: 180
+# timeout: 300
 # ladder: measures, tells cold from warm, leaves nothing behind, and shows the same numbers in every form.
 . "$(dirname "$0")/../support/lib.sh"
 need_mounts "$@"

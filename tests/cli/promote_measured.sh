@@ -3,7 +3,7 @@
 # reads a second of a disk, against one of the same kind. Without a measurement the kind decides; on one disk only a
 # measured gain lifts the refusal.
 # needs: loop
-# timeout: 120
+# timeout: 300
 . "$(dirname "$0")/../support/lib.sh"
 need_mounts "$@"
 . "$DBT_SOURCE/tests/support/pair.sh"

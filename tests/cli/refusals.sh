@@ -2,7 +2,7 @@
 # Every refusal: a message that names the thing and says which rule it is, the documented exit status, and nothing
 # changed: names, inodes, times, bytes and ledger are the same before and after. Then what looks like a reason to
 # refuse and is none: odd names, a file that stands at the target already.
-# timeout: 120
+# timeout: 300
 . "$(dirname "$0")/../support/lib.sh"
 need_mounts "$@"
 . "$DBT_SOURCE/tests/support/pair.sh"

@@ -2,7 +2,7 @@
 # A promotion that was killed goes on where it was: what is on the target and proved is not read from the source again.
 # It starts over, and says so, when the source, the target or what lies there is not what it was; recover, and a
 # promotion of something else, remove the half copy.
-# timeout: 120
+# timeout: 300
 . "$(dirname "$0")/../support/lib.sh"
 need_mounts "$@"
 . "$DBT_SOURCE/tests/support/pair.sh"

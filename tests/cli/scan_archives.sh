@@ -2,7 +2,7 @@
 # Archives that hold databases: scan shows them by a look at their first bytes, with what seems to be in them and what
 # tells that; --deep reads them whole. What holds none is not shown. Cut short, unreadable, endless, oddly named or
 # hostile ones hurt nothing.
-# timeout: 180
+# timeout: 300
 . "$(dirname "$0")/../support/lib.sh"
 need_command jq jq
 need_command cmake cmake

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Signals: the first one stops in good order, the second one ends at once, and what was ignored stays ignored.
-# timeout: 120
+# timeout: 300
 . "$(dirname "$0")/../support/lib.sh"
 need_command jq jq
 fast=$(mktemp -d /dev/shm/dbtier-test.XXXXXX) || skip "no /dev/shm"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What is peculiar to single formats and would break their readers after a move: scan tells it, promote refuses or warns.
-# timeout: 120
+# timeout: 300
 . "$(dirname "$0")/../support/lib.sh"
 need_mounts "$@"
 . "$DBT_SOURCE/tests/support/pair.sh"
